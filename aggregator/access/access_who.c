@@ -38,7 +38,30 @@ copy_locked (struct access *access, char *const *text)
   return copy;
 }
 
-/* HTTP's thread is the only one that comes here. -1 and error: it is not valid, or not for this request. */
+/* True: munged did not answer a moment ago, and why. */
+static bool
+munge_is_silent (struct access *access, struct error *why)
+{
+  bool silent;
+
+  pthread_mutex_lock (&access->lock);
+  silent = clock_monotonic () < access->munge_later_ns;
+  if (silent)
+    *why = access->munge_error;
+  pthread_mutex_unlock (&access->lock);
+  return silent;
+}
+
+static void
+munge_pause (struct access *access, const struct error *why)
+{
+  pthread_mutex_lock (&access->lock);
+  access->munge_later_ns = clock_monotonic () + MUNGE_PAUSE;
+  access->munge_error = *why;
+  pthread_mutex_unlock (&access->lock);
+}
+
+/* -1 and error: it is not valid, or not for this request. */
 static int
 check_credential (struct access *access, const struct http_request *request, const char *credential, uint32_t *uid,
                   struct error *why)
@@ -49,17 +72,13 @@ check_credential (struct access *access, const struct http_request *request, con
   int result = -1;
 
   http_request_target (request, &target);
-  if (clock_monotonic () < access->munge_later_ns)
-    *why = access->munge_error;
-  else
+  if (!munge_is_silent (access, why))
     result = access_munge_decode (socket, credential, &payload, uid, &silent, why);
   if (result == 0 && (payload.length != target.length || memcmp (payload.data, target.data, target.length) != 0))
     result = error_set (why, "MUNGE: the credential was made for another request; its payload has to be \"%.300s\"",
                         buffer_text (&target));
-  if (silent) {
-    access->munge_later_ns = clock_monotonic () + MUNGE_PAUSE;
-    access->munge_error = *why;
-  }
+  if (silent)
+    munge_pause (access, why);
   buffer_free (&target);
   buffer_free (&payload);
   free (socket);

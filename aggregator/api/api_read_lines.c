@@ -19,6 +19,7 @@ struct gathering {
   int fd;
   struct outlet *outlet;
   bool full;
+  bool others; /* what others own was left out */
 };
 
 static void
@@ -70,6 +71,7 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
       history_read (read->file, query, &(struct history_into){ &view, stream, &gathering->full, NULL }, damaged, why);
   if (result >= 0)
     stream_flush (stream);
+  gathering->others = stream_has_left_out (reader);
   stream_detach (reader);
   outlet_destroy (gathering->outlet);
   stream_destroy (stream);
@@ -79,7 +81,7 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
 
 /* The newest `most` of the lines as an array. */
 static void
-write_lines (struct api_read *read, const char *text, size_t length, size_t most, size_t damaged)
+write_lines (struct api_read *read, const char *text, size_t length, size_t most, size_t damaged, bool others)
 {
   size_t count = 0, left_out;
   const char *end = text + length;
@@ -103,6 +105,8 @@ write_lines (struct api_read *read, const char *text, size_t length, size_t most
   json_array_end (&json);
   json_uint (json_key (&json, "left_out"), left_out);
   json_uint (json_key (&json, "damaged"), damaged);
+  if (others)
+    json_bool (json_key (&json, "others_left_out"), true);
   json_object_end (&json);
   json_newline (&json);
   read->out = json.out;
@@ -128,7 +132,7 @@ send_gathered (struct api_read *read, const struct gathering *gathering, size_t 
     buffer_add (&read->out, text ? text : "", (size_t) length);
     read->type = "application/x-ndjson";
   } else {
-    write_lines (read, text ? text : "", (size_t) length, most, damaged);
+    write_lines (read, text ? text : "", (size_t) length, most, damaged, gathering->others);
   }
   if (text)
     munmap (text, (size_t) length);

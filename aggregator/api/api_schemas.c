@@ -175,7 +175,9 @@ const char api_schemas[] =
     "'items':{'$ref':'#/components/schemas/Event'}},'left_out':{'type':'integer','minimum':0,"
     "'description':'Older ones, by the limit.'},'damaged':{'type':'integer','minimum':0}},"
     "'additionalProperties':false}"
-    ",'Lines':{'type':'object','required':['lines','left_out','damaged'],'properties':{'lines':{'type':'array',"
+    ",'Lines':{'type':'object','required':['lines','left_out','damaged'],'properties':{'others_left_out':{'type':'"
+    "boolean'},"
+    "'lines':{'type':'array',"
     "'items':{'type':'object','required':['type','time']}},'left_out':{'type':'integer','minimum':0,"
     "'description':'Older ones, by the limit.'},'damaged':{'type':'integer','minimum':0}},"
     "'additionalProperties':false}}";

@@ -3,7 +3,7 @@
 #include "aggregator/reach/reach.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -45,7 +45,9 @@ reach_init (struct reach *reach, const struct options *options)
 {
   const struct access_settings *settings = options_of_view (options, &access_view);
   const char *variable = getenv ("SYNOP_URL"), *url = settings->url;
+  const char *token = getenv ("SYNOP_TOKEN_FILE"), *home = getenv ("HOME");
   bool typed = strcmp (config_source (options->config, "access", "url"), "command line") == 0;
+  const struct passwd *user = getpwuid (geteuid ());
 
   *reach = (struct reach){ .socket = options->socket, .ca = settings->ca, .munge_socket = settings->munge_socket };
   if (!typed && variable && *variable)
@@ -54,12 +56,28 @@ reach_init (struct reach *reach, const struct options *options)
   reach->usual = !*url;
   reach->url =
       reach->usual ? usual_url (options) : memory_format ("%s%s", url, url[strlen (url) - 1] == '/' ? "" : "/");
+  reach->user = user ? memory_string (user->pw_name) : memory_format ("user %u", (unsigned) geteuid ());
+  reach->token = token && *token ? memory_string (token)
+                                 : memory_format ("%s/.config/synop/token", home   ? home
+                                                                            : user ? user->pw_dir
+                                                                                   : "");
+}
+
+void
+reach_copy (struct reach *to, const struct reach *from)
+{
+  *to = *from;
+  to->url = memory_string (from->url);
+  to->user = memory_string (from->user);
+  to->token = memory_string (from->token);
 }
 
 void
 reach_free (struct reach *reach)
 {
   free (reach->url);
+  free (reach->user);
+  free (reach->token);
 }
 
 bool
@@ -115,7 +133,7 @@ tunnel_run (void *context)
   buffer_free (&line);
   reach_question_free (&question);
   file_close (&tunnel->fd);
-  free (tunnel->reach.url);
+  reach_free (&tunnel->reach);
   free (tunnel->request);
   free (tunnel);
   return NULL;
@@ -131,14 +149,14 @@ tunnel_begin (const struct reach *reach, const char *request, struct error *erro
     free (tunnel);
     return error_set (error, "no sockets: %s", strerror (errno));
   }
-  *tunnel = (struct tunnel){ *reach, memory_copy (request, strcspn (request, "\n")), pair[1] };
-  tunnel->reach.url = memory_string (reach->url);
+  *tunnel = (struct tunnel){ .request = memory_copy (request, strcspn (request, "\n")), .fd = pair[1] };
+  reach_copy (&tunnel->reach, reach);
   number = thread_start (NULL, 0, tunnel_run, tunnel);
   if (number == 0)
     return pair[0];
   close (pair[0]);
   close (pair[1]);
-  free (tunnel->reach.url);
+  reach_free (&tunnel->reach);
   free (tunnel->request);
   free (tunnel);
   return error_set (error, "no thread: %s", strerror (number));

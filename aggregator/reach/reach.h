@@ -12,12 +12,14 @@ struct options;
 
 struct reach {
   const char *socket, *ca, *munge_socket;
-  char *url;   /* owned, and ends in '/'; "": none */
-  bool chosen; /* by --url or SYNOP_URL: neither the socket nor the history is looked at */
-  bool usual;  /* it is where an aggregator of this host listens, if there is one */
+  char *url;          /* owned, and ends in '/'; "": none */
+  char *user, *token; /* owned: the name of who asks, the file of his token */
+  bool chosen;        /* by --url or SYNOP_URL: neither the socket nor the history is looked at */
+  bool usual;         /* it is where an aggregator of this host listens, if there is one */
 };
 
 void reach_init (struct reach *reach, const struct options *options);
+void reach_copy (struct reach *to, const struct reach *from); /* what they have as options is shared */
 void reach_free (struct reach *reach);
 
 /* ---- what the UNIX socket answers ---- */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,17 +29,6 @@ make_munge (const struct reach *reach, const char *target, struct buffer *header
 }
 
 /* ---- a token ---- */
-
-static char *
-token_path (void)
-{
-  const char *given = getenv ("SYNOP_TOKEN_FILE"), *home = getenv ("HOME");
-  const struct passwd *user = home ? NULL : getpwuid (geteuid ());
-
-  if (given && *given)
-    return memory_string (given);
-  return memory_format ("%s/.config/synop/token", home ? home : user ? user->pw_dir : "");
-}
 
 static int
 token_read (const char *path, char token[TOKEN_MAX], struct error *error)
@@ -87,15 +75,14 @@ is_private (const char *url)
 static int
 make_token (const struct reach *reach, struct buffer *header, struct error *error)
 {
-  char token[TOKEN_MAX], *path = token_path ();
-  int result = token_read (path, token, error);
+  char token[TOKEN_MAX];
+  int result = token_read (reach->token, token, error);
 
   if (result == 0 && !is_private (reach->url))
-    result = error_set (error, "the token of %s goes to https alone", path);
+    result = error_set (error, "the token of %s goes to https alone", reach->token);
   if (result == 0)
     buffer_printf (header, "Authorization: Bearer %s", token);
   explicit_bzero (token, sizeof token);
-  free (path);
   return result;
 }
 

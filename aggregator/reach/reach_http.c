@@ -1,11 +1,9 @@
 /* A question to the API, by HTTP: with each credential that there is in turn, until one is taken. */
 #include <curl/curl.h>
 
-#include <errno.h>
-#include <pwd.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "aggregator/access/access_munge.h"
 #include "aggregator/api/api_route.h"
@@ -125,25 +123,16 @@ perform (struct asking *asking, const char *url, const char *authorization, stru
 
 /* ---- all of them ---- */
 
-static const char *
-user_name (void)
-{
-  const struct passwd *user = getpwuid (geteuid ());
-
-  return user ? user->pw_name : "this user";
-}
-
 static int
-fail (const struct asking *asking, long status, const char *as, const struct buffer *tried, struct error *error)
+fail (struct asking *asking, long status, const char *as, const char *tried, struct error *error)
 {
-  struct buffer said = asking->refusal;
-  char *message = reach_message (buffer_text (&said));
+  char *message = reach_message (buffer_text (&asking->refusal));
 
   if (status == UNAUTHORIZED)
     error_set (error,
                "%s: it does not let %s in:%s; MUNGE works where munged runs here and there; a token is made by "
                "\"synop-aggregator token %s\" on the aggregator's host, for ~/.config/synop/token",
-               asking->reach->url, user_name (), buffer_text ((struct buffer *) tried), user_name ());
+               asking->reach->url, asking->reach->user, tried, asking->reach->user);
   else
     error_set (error, "%s (%s, asked as %s)", message, asking->reach->url, as);
   free (message);
@@ -166,7 +155,7 @@ try_all (struct asking *asking, const char *target, struct error *error)
       buffer_printf (&tried, " %s;", why.text);
       continue;
     }
-    snprintf (as, sizeof as, "%.64s%s", user_name (), reach_credential_names[kind]);
+    snprintf (as, sizeof as, "%.64s%s", asking->reach->user, reach_credential_names[kind]);
     status = perform (asking, buffer_text (&url), header.length ? buffer_text (&header) : NULL, error);
     if (status == UNAUTHORIZED) {
       char *message = reach_message (buffer_text (&asking->refusal));
@@ -182,22 +171,29 @@ try_all (struct asking *asking, const char *target, struct error *error)
   if (status == 200)
     result = 0;
   else if (status != 0)
-    fail (asking, status, as, &tried, error);
+    fail (asking, status, as, buffer_text (&tried), error);
   buffer_free (&url);
   buffer_free (&tried);
   return result;
+}
+
+static void
+curl_begin (void)
+{
+  curl_global_init (CURL_GLOBAL_DEFAULT);
 }
 
 int
 reach_ask (const struct reach *reach, struct reach_question *question, void *context,
            int (*put) (void *context, const void *bytes, size_t length, struct error *error), struct error *error)
 {
-  struct asking asking = {
-    .reach = reach, .easy = curl_easy_init (), .context = context, .put = put, .endless = question->endless
-  };
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  struct asking asking = { .reach = reach, .context = context, .put = put, .endless = question->endless };
   struct buffer target = { 0 };
   int result;
 
+  pthread_once (&once, curl_begin);
+  asking.easy = curl_easy_init ();
   buffer_printf (&target, API_PREFIX "%s", buffer_text (&question->path));
   buffer_add_string (&target, buffer_text (&question->parameters));
   result = asking.easy ? try_all (&asking, buffer_text (&target), error) : error_set (error, "libcurl does not start");
