@@ -18,7 +18,8 @@ static int (*const commands[]) (const struct options *options) = {
   [COMMAND_SERVE] = server_run,  [COMMAND_TAIL] = client_tail,  [COMMAND_STATUS] = client_status,
   [COMMAND_REPLAY] = replay_run, [COMMAND_EXPORT] = export_run, [COMMAND_CHECK] = check_run,
   [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
-  [COMMAND_QUERY] = query_run,   [COMMAND_TOP] = top_command,   [COMMAND_TOKEN] = token_run,
+  [COMMAND_QUERY] = query_run,   [COMMAND_TOP] = top_command,   [COMMAND_TRACE] = trace_run,
+  [COMMAND_TOKEN] = token_run,
 };
 
 #define VIEW_ADDRESS(name) &name,
@@ -65,6 +66,7 @@ main (int argc, char **argv)
 {
   file_claim_standard ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN); /* a file that grew too large is an error like any other */
   signal (SIGCHLD, SIG_DFL); /* who started us may ignore it; then nobody learns how a child ended */
   if (argc > 1 && strcmp (argv[1], "help") == 0) { /* "help report" is "report --help" */
     argv[1] = argc > 2 ? argv[2] : (char *) "--help";

@@ -12,6 +12,7 @@
   VIEW (history_view)                                                                                                  \
   VIEW (stream_view)                                                                                                   \
   VIEW (now_view)                                                                                                      \
+  VIEW (alerts_view)                                                                                                   \
   VIEW (send_view)                                                                                                     \
   VIEW (api_view)                                                                                                      \
   VIEW (exporter_view)                                                                                                 \

@@ -169,10 +169,31 @@ victoria ()
 {
   tool victoria-metrics || tool victoria-metrics-prod
 }
+nats_server ()
+(
+  PATH=$PATH:/usr/sbin
+  tool nats-server
+)
+loads () # one of these libraries
+{
+  for name; do
+    /usr/bin/python3 -c "import ctypes, sys; ctypes.CDLL (sys.argv[1])" "$name" && return
+  done
+  return 1
+}
+kafka ()
+{
+  tool kcat && loads librdkafka.so.1
+}
 web_server ()
 (
   PATH=$PATH:/usr/sbin
   tool nginx
+)
+apache ()
+(
+  PATH=$PATH:/usr/sbin
+  tool apache2
 )
 browser ()
 {
@@ -198,7 +219,13 @@ try_more ()
   case $level in build | packages) return ;; esac
   wish chromium chromium browser
   wish nginx-light nginx web_server
+  wish apache2-bin - apache
   wish victoria-metrics - victoria
+  wish influxdb influxdb tool influxd
+  wish nats-server nats-server nats_server
+  wish "libnats3.4" cnats loads libnats.so.3.4 libnats.so
+  wish "librdkafka1 kcat" "librdkafka kcat" kafka
+  wish zstd zstd tool zstd
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm

@@ -61,6 +61,8 @@ access_sees_event (const struct viewer *viewer, const struct event *event)
   case EVENT_CLOCK_STEP:
   case EVENT_HISTORY_FAILED:
   case EVENT_HISTORY_RESUMED:
+  case EVENT_FAULT:
+  case EVENT_FAULT_OVER:
     return true;
   case EVENT_GROUP_FAILED:
   case EVENT_GROUP_RECOVERED:

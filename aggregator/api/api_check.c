@@ -26,7 +26,7 @@ api_expects (const struct api_parameter *parameter, char *text, size_t size)
     [API_BOOLEAN] = "yes or no",
     [API_CHOICE] = "one of ",
     [API_WORDS] = "a text of 1 to 1024 bytes",
-    [API_REQUEST] = "tail, now, watch, status, groups, nodes or jobs, and their words behind tabs",
+    [API_REQUEST] = "tail, now, watch, status, groups, nodes, alerts or jobs, and their words behind tabs",
   };
   size_t at = (size_t) snprintf (text, size, "%s", expected[parameter->kind]);
 
@@ -108,7 +108,7 @@ check_duration (const char *value, struct error *why)
 static int
 check_request (const char *value, struct error *why)
 {
-  static const char *const verbs[] = { "tail", "now", "watch", "status", "groups", "nodes", "jobs", NULL };
+  static const char *const verbs[] = { "tail", "now", "watch", "status", "groups", "nodes", "alerts", "jobs", NULL };
   size_t length = strcspn (value, "\t");
 
   for (const char *const *verb = verbs; *verb; verb++)

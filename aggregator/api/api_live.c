@@ -22,7 +22,8 @@ static const struct {
   const char *request, *list;
 } lives[API_LIVES] = { [API_STATUS] = { "status", NULL },
                        [API_NODES] = { "nodes\tjson", "nodes" },
-                       [API_GROUPS] = { "groups\tjson", "groups" } };
+                       [API_GROUPS] = { "groups\tjson", "groups" },
+                       [API_ALERTS] = { "alerts", "alerts" } };
 
 void
 api_lives_init (struct api *api)
@@ -128,7 +129,7 @@ live_wait (void *context, struct http_wait *wait)
   if (reply->words)
     return false;
   if (source->fd >= 0 && source_read (source, lives[reply->live].list != NULL)) {
-    reply->asked = true;
+    reply->asked |= source->asked_ns >= reply->begun_ns - FRESH; /* else it is asked again */
     *wait = (struct http_wait){ source->fd, now_ns + LOOK_EVERY };
     return now_ns - reply->begun_ns < PATIENCE;
   }
@@ -171,7 +172,7 @@ line_is_wanted (const struct live_reply *reply, const char *line)
 {
   char name[NAME_MAX_BYTES], state[NAME_MAX_BYTES];
 
-  if (!word_read (&line, reply->live == API_NODES ? "{\"node\":\"" : "{\"name\":\"", name) ||
+  if (!word_read (&line, reply->live == API_GROUPS ? "{\"name\":\"" : "{\"node\":\"", name) ||
       !globs_match (&reply->names, name))
     return false;
   return !reply->state || (word_read (&line, ",\"state\":\"", state) && strcmp (state, reply->state) == 0);
@@ -287,4 +288,14 @@ void
 api_answer_groups (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
   answer_live (api, request, API_GROUPS, api_value (ask, "group"), NULL, false, reply);
+}
+
+/* Of an instant of the past the history's events say it. */
+void
+api_answer_alerts (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
+{
+  if (api_value (ask, "at"))
+    api_answer_history (api, request, ask, reply);
+  else
+    answer_live (api, request, API_ALERTS, api_value (ask, "node"), NULL, false, reply);
 }

@@ -20,7 +20,7 @@ struct api_words {
   struct buffer text;
 };
 
-enum api_live { API_STATUS, API_NODES, API_GROUPS, API_LIVES };
+enum api_live { API_STATUS, API_NODES, API_GROUPS, API_ALERTS, API_LIVES };
 struct api_source {
   int fd; /* -1: nobody is being asked */
   struct buffer coming;
@@ -56,7 +56,7 @@ typedef void api_answer_fn (struct api *api, const struct http_request *request,
 /* api_answer.c */
 api_answer_fn api_answer_index, api_answer_openapi;
 /* api_live.c */
-api_answer_fn api_answer_status, api_answer_nodes, api_answer_groups;
+api_answer_fn api_answer_status, api_answer_nodes, api_answer_groups, api_answer_alerts;
 /* api_stream.c */
 api_answer_fn api_answer_stream, api_answer_watch, api_answer_socket;
 /* api_now.c */

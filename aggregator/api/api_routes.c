@@ -135,6 +135,11 @@ static const struct api_parameter event_parameters[] = {
   { "limit", API_NUMBER, "So many at most: the newest.", "1000", .most = 10000 },
 };
 
+static const struct api_parameter alert_parameters[] = {
+  { "at", API_TIME, "What stood at that instant; without it, what stands now. " WHEN },
+  { "node", API_GLOBS, "Only alerts of nodes whose name matches one of these globs." },
+};
+
 static const struct api_parameter stream_parameters[] = {
   { "type", API_TYPES, "Only lines of these types: node, cluster, event, job." },
   { "node", API_GLOBS, "Only lines of nodes whose name matches one of these globs." },
@@ -172,6 +177,9 @@ const struct api_route api_routes[] = {
     .answer = api_answer_history, .read = api_read_job },
   { "events", "Events", "What happened, the newest last.", PARAMETERS (event_parameters), "Events",
     .answer = api_answer_history, .read = api_read_events },
+  { "alerts", "Alerts",
+    "What is wrong: nodes that are silent, groups that fail, errors that hardware counted; the gravest first.",
+    PARAMETERS (alert_parameters), "Alerts", .answer = api_answer_alerts, .read = api_read_alerts },
   { "lines", "Lines", "The lines of the past: what `synop-aggregator replay` prints.", PARAMETERS (line_parameters),
     "Lines", .answer = api_answer_history, .read = api_read_lines },
   { "stream", "Stream", "The lines as they come, as server-sent events: what `synop-aggregator tail` prints.",

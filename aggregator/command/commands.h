@@ -22,6 +22,7 @@ int job_list_run (const struct options *options); /* "jobs" */
 int replay_run (const struct options *options);   /* the lines of the stream */
 int report_run (const struct options *options);   /* on one job */
 int query_run (const struct options *options);    /* how a metric went */
+int trace_run (const struct options *options);    /* traces of a job, made one */
 
 int token_run (const struct options *options); /* makes a user's token, or revokes them */
 

@@ -12,35 +12,36 @@
 
 typedef void take_fn (void *to, const char *line, size_t length);
 
-static void
-give (struct history_file *file, const struct event_list *list, take_fn *take, void *to)
+static int
+give (struct history_file *file, const struct event_list *list, take_fn *take, void *to, struct error *error)
 {
   size_t first = list->count > PAST_MAX ? list->count - PAST_MAX : 0;
   struct stored_event events[PAST_MAX];
-  struct error error;
-  int count = history_file_events (file, list->rows + first, list->count - first, events, &error);
+  int count = history_file_events (file, list->rows + first, list->count - first, events, error);
 
   for (int i = 0; i < count; i++) {
     if (!events[i].broken)
       take (to, events[i].line, events[i].length);
     stored_event_free (&events[i]);
   }
+  return count < 0 ? -1 : 0;
 }
 
 /* Of the history; whoever may not read it sees what comes from now on. */
-static void
-give_past (void *context, take_fn *take, void *to)
+static int
+give_past (void *context, take_fn *take, void *to, struct error *error)
 {
   const struct options *options = context;
   struct event_list list = { 0 };
-  struct error error;
-  struct history_file *file = history_file_open (replay_path (options), &error);
+  struct history_file *file = history_file_open (replay_path (options), error);
   int64_t now = clock_wall ();
+  int result = -1;
 
-  if (file && history_file_event_list (file, now - PAST_NS, now, &list, &error) == 0)
-    give (file, &list, take, to);
+  if (file && history_file_event_list (file, now - PAST_NS, now, &list, error) == 0)
+    result = give (file, &list, take, to, error);
   free (list.rows);
   history_file_close (file);
+  return result;
 }
 
 int

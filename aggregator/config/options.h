@@ -23,6 +23,7 @@ enum options_command {
   COMMAND_REPORT,
   COMMAND_QUERY,
   COMMAND_TOP,
+  COMMAND_TRACE,
   COMMAND_TOKEN
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
@@ -94,6 +95,7 @@ struct options {
   int view; /* enum options_view */
   char *sort, *filter, *top_metric;
 
+  char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
   const char *of_user; /* of token */
   bool revoke;
 };

@@ -16,6 +16,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
   synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
+  synop-aggregator trace --merge FOLDER      makes traces of all ranks of a job one, on cluster time\n\
   synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator token USER                makes a token by which that user asks from other hosts\n\
@@ -104,6 +105,15 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
   synop-aggregator report 123 --format perfmon -o merged.json\n\
 \n";
 
+static const char trace_help[] = "\
+synop-aggregator trace --merge FOLDER -o FILE: makes the traces of all ranks of a job, as PyTorch's profiler writes them, one\n\
+trace for Perfetto or chrome://tracing. Each rank's events are moved to cluster time, by how its node's clock was then,\n\
+and what the nodes measured stands beside them. Files that are damaged are left out, with a warning and exit code 1.\n\
+\n\
+  synop-aggregator trace --merge /shared/traces/123 -o job-123.json.gz\n\
+  synop-aggregator trace --merge . --name 'trace_{node}_{rank}' --metric gpu.power -o job.json\n\
+\n";
+
 static const char query_help[] = "\
 synop-aggregator query METRIC: shows how a metric went, from the history: on each node, in steps of time. Of a gauge it is\n\
 the mean of each step, of a counter the change. METRIC is as lines have it, GROUP.METRIC, or two of them with + - * /\n\
@@ -142,7 +152,8 @@ void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
-                                       jobs_help,  job_help,  report_help, query_help,  top_help,    token_help };
+                                       jobs_help,  job_help,  report_help, query_help,  top_help,    trace_help,
+                                       token_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

@@ -234,6 +234,23 @@ static const struct option token_table[] = {
     .help = "Takes all tokens of the user away, rather than making one." },
 };
 
+static const struct option trace_table[] = {
+  { "trace", "merge", NULL, OPTION_TEXT, AT (merge),
+    .help = "The folder with the ranks' traces, of PyTorch's profiler: .json or .json.gz." },
+  { "trace", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
+    .help = "The merged trace, a new file; by gzip where it ends in .gz." },
+  { "trace", "name", NULL, OPTION_TEXT, AT (trace_name), .fallback = "{node}-{rank}",
+    .help = "What names of traces are like: {node}, {rank}, {pid}, {job} with other text; the rank that a trace itself "
+            "states goes before." },
+  { "trace", "offsets", NULL, OPTION_TEXT, AT (offsets),
+    .help =
+        "A file with lines \"NODE SECONDS\", by how much its wall clock was ahead; without it the history says so." },
+  { "trace", "metric", NULL, OPTION_LIST, AT (trace_metrics),
+    .help = "What the nodes measured that is shown beside the traces, as \"synop-aggregator query\" takes it; none: "
+            "nothing. "
+            "Without it what there is of GPUs, CPUs, network and InfiniBand." },
+};
+
 #define FAR "url", "access-ca", "access-munge-socket" /* how another host is asked */
 
 const struct options_tables options_tables[] = {
@@ -253,4 +270,5 @@ const struct options_tables options_tables[] = {
   [COMMAND_QUERY] = { { "history", "socket", FAR }, query_table, COUNT_OF (query_table) },
   [COMMAND_TOP] = { { "history", "socket", FAR }, top_table, COUNT_OF (top_table) },
   [COMMAND_TOKEN] = { { "access-tokens" }, token_table, COUNT_OF (token_table) },
+  [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
 };

@@ -36,6 +36,8 @@ static const struct event_form forms[EVENT_TYPES] = {
   [EVENT_KEYS_RELOADED] = { "keys_reloaded", .text = "error", .count = "nodes", .level = LOG_LEVEL_INFO },
   [EVENT_CLOCK_OFFSET] = { "clock_offset", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
   [EVENT_CLOCK_STEP] = { "clock_step", .reason = "clock", .seconds = "seconds", .level = LOG_LEVEL_WARNING },
+  [EVENT_FAULT] = { "fault", .reason = "metric", .text = "text", .count = "count", .level = LOG_LEVEL_WARNING },
+  [EVENT_FAULT_OVER] = { "fault_over", .reason = "metric", .level = LOG_LEVEL_INFO },
   [EVENT_HISTORY_FAILED] = { "history_failed", .text = "error", .count = "not_stored", .level = LOG_LEVEL_ERROR },
   [EVENT_HISTORY_RESUMED] = { "history_resumed", .count = "not_stored", .level = LOG_LEVEL_INFO },
   [EVENT_JOBS_HELD_BACK] = { "jobs_held_back", .reason = "what", .text = "error", .count = "count",

@@ -28,6 +28,8 @@ enum event_type {
   EVENT_CLOCK_STEP,     /* a clock jumped by `seconds`; reason: wall, monotonic, aggregator */
   EVENT_HISTORY_FAILED, /* it cannot be written; text: why, and what to do; count: frames that were not stored */
   EVENT_JOBS_HELD_BACK, /* of a node or user; reason: rows, words (announcements); text: why; count: since the last event */
+  EVENT_FAULT,        /* hardware counted errors; reason: the metric; text: what, and of which parts; count: how many */
+  EVENT_FAULT_OVER,   /* a state of hardware that was a fault is over; reason: the metric */
   EVENT_JOB_DISPUTED, /* a node has another job of an id that runs elsewhere; reason: the id; text: whose the two are */
   EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
   EVENT_OVER_SHARE,      /* a node was limited to its share of something (reason); count: what was over it */

@@ -31,6 +31,9 @@ struct points_query {
   bool folded;               /* of a tier what is folded alone, without the frames of the last minutes */
   bool combined;             /* the combined report of the ticks instead of nodes: node "", rows sum, mean, min, max */
   int64_t from_ns, to_ns;    /* points from the first until before the second */
+  /* Of a tier: is any of a node's points there wanted? What is not may be given all the same. NULL: all are. */
+  bool (*wants) (const void *context, const char *node, int64_t from_ns, int64_t to_ns);
+  const void *wants_context;
 };
 
 /* What is given out. A series may come in several parts, each in order of time; `series` is called again for each part,

@@ -123,7 +123,8 @@ load_nodes (struct reading *reading, struct error *error)
       reading->node_count = (size_t) id + 1;
       reading->nodes = memory_new (reading->node_count, sizeof reading->nodes[0]);
     }
-    if (!query->nodes || !query->nodes->count || globs_match (query->nodes, name))
+    if ((!query->nodes || !query->nodes->count || globs_match (query->nodes, name)) &&
+        (!query->wants || query->wants (query->wants_context, name, query->from_ns, query->to_ns)))
       reading->nodes[id].name = memory_string (name);
   }
   if (code != SQLITE_DONE)
@@ -138,13 +139,24 @@ wants_node (const struct reading *reading, int64_t node)
   return node >= 0 && (size_t) node < reading->node_count && reading->nodes[node].name;
 }
 
-static bool
-wants_batch (const struct reading *reading, int64_t batch)
+static int64_t
+period_of (enum history_tier tier)
 {
-  if (batch < 0 || reading->query->combined)
-    return batch < 0 && reading->query->combined;
-  for (int64_t i = 0; i < TIER_BATCH; i++)
-    if (wants_node (reading, batch * TIER_BATCH + i))
+  return tier == HISTORY_MINUTES ? HOUR_S : DAY_S;
+}
+
+/* In the period that begins there. */
+static bool
+wants_batch (const struct reading *reading, int64_t batch, int64_t start)
+{
+  const struct points_query *query = reading->query;
+  int64_t end = start + period_of (reading->tier);
+
+  if (batch < 0 || query->combined)
+    return batch < 0 && query->combined;
+  for (int64_t node = batch * TIER_BATCH; node < (batch + 1) * TIER_BATCH; node++)
+    if (wants_node (reading, node) && (!query->wants || query->wants (query->wants_context, reading->nodes[node].name,
+                                                                      start * NS_PER_S, end * NS_PER_S)))
       return true;
   return false;
 }
@@ -360,7 +372,7 @@ prepare_select (struct reading *reading, struct error *error)
 static int
 read_period (struct reading *reading, sqlite3_stmt *statement, int64_t start, struct error *error)
 {
-  int64_t batch = NOT_COMBINED;
+  int64_t batch = NOT_COMBINED, refused = NOT_COMBINED;
   int code;
 
   sqlite3_bind_int64 (statement, 1, start);
@@ -368,8 +380,12 @@ read_period (struct reading *reading, sqlite3_stmt *statement, int64_t start, st
   sqlite3_bind_int (statement, 3, wants_rows (reading));
   while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
     int64_t next = sqlite3_column_int64 (statement, 0);
-    if (!wants_batch (reading, next))
+    if (next == refused)
       continue;
+    if (next != batch && !wants_batch (reading, next, start)) {
+      refused = next;
+      continue;
+    }
     if (next != batch)
       give_batch (reading, start);
     batch = next;
@@ -393,7 +409,7 @@ floor_to (int64_t time_ns, int64_t span_s)
 static int
 read_metric (struct reading *reading, int64_t from_ns, int64_t to_ns, struct error *error)
 {
-  int64_t span = reading->tier == HISTORY_MINUTES ? HOUR_S : DAY_S;
+  int64_t span = period_of (reading->tier);
   sqlite3_stmt *statement = prepare_select (reading, error);
   int result = statement ? 0 : -1;
 

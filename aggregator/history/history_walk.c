@@ -127,7 +127,7 @@ look (struct walking *walking, struct error *error)
   for (size_t node = 0; node < walk->node_count; node++) {
     if (order_chunks (walking, node, error) < 0)
       return -1;
-    walk->look (walk->into.state, walking->places, walking->count);
+    walk->look (walk->into.state, node, walking->places, walking->count);
   }
   return 0;
 }
@@ -141,7 +141,7 @@ walk_node (struct walking *walking, size_t node, struct error *error)
   if (order_chunks (walking, node, error) < 0)
     return -1;
   if (walk->choose)
-    walk->choose (walk->into.state, walking->places, walking->count);
+    walk->choose (walk->into.state, node, walking->places, walking->count);
   walking->rebuild = rebuild_create (walking->file);
   for (size_t i = 0; i < walking->count && result == 0; i++) {
     if (!walking->places[i].skipped)

@@ -18,10 +18,10 @@ struct history_walk {
   size_t node_count;
   struct history_into into; /* only its `frame` is called; */
   size_t *node;             /* set before each call: which of the nodes the frame is of; may be NULL */
-  /* Each is shown a node's chunks: `look` those of all nodes before the first one is read; `choose` before those of the
-   * node are read, and it, and `frame` later, may set which are skipped. NULL: none. */
-  void (*look) (void *state, const struct walk_chunk *chunks, size_t count);
-  void (*choose) (void *state, struct walk_chunk *chunks, size_t count);
+  /* Each is shown a node's chunks, none if it has none: `look` those of all nodes before the first one is read; `choose`
+   * before those of the node are read, and it, and `frame` later, may set which are skipped. NULL: none. */
+  void (*look) (void *state, size_t node, const struct walk_chunk *chunks, size_t count);
+  void (*choose) (void *state, size_t node, struct walk_chunk *chunks, size_t count);
 };
 
 /* 0; 1: the receiver ended it; -1 and error: the file cannot be read. A broken chunk is logged, left out, and

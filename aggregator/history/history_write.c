@@ -8,8 +8,9 @@
 #include "aggregator/history/history_record.h"
 #include "aggregator/history/tier_store.h"
 
-#define TRIM_TIME NS_PER_S        /* as long as the time between two writes: deleting that much takes less */
-#define TIERS_TIME (NS_PER_S / 5) /* of each second: the rest is left to who waits */
+#define TRIM_TIME NS_PER_S          /* as long as the time between two writes: deleting that much takes less */
+#define TIERS_TIME (NS_PER_S / 5)   /* of each second, a transaction: the rest is left to who waits, */
+#define TIERS_MOST (3 * TIERS_TIME) /* where little does */
 #define SHRINK_EVERY (10 * NS_PER_S)
 #define SHRINK_PAGES 2048
 
@@ -273,13 +274,27 @@ before (int64_t now_ns, int64_t age_ns)
   return age_ns ? now_ns - age_ns : INT64_MIN;
 }
 
+static bool
+little_waits (struct history *history)
+{
+  bool little;
+
+  pthread_mutex_lock (&history->mutex);
+  little =
+      !history->end && history->flush_asked == history->flush_done && history->shares.used <= history->shares.room / 4;
+  pthread_mutex_unlock (&history->mutex);
+  return little;
+}
+
 void
 history_write_tiers (struct history *history, int64_t now_ns)
 {
+  int64_t most_ns = clock_monotonic () + TIERS_MOST;
   int64_t now = history_age_now (&history->age, clock_wall (), clock_monotonic ());
   struct tier_limits limits = { .now_ns = clock_wall () };
   struct tier_counts counts;
   struct error error;
+  int more;
 
   if (!history->store)
     return;
@@ -291,8 +306,10 @@ history_write_tiers (struct history *history, int64_t now_ns)
   history->counts.tiers_left_out += counts.left_out;
   history->counts.tiers_broken += counts.broken;
   pthread_mutex_unlock (&history->mutex);
-  if (tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error) < 0 ||
-      trim (history, now_ns, &error) < 0) {
+  do
+    more = tier_store_work (history->store, &limits, clock_monotonic () + TIERS_TIME, &error);
+  while (more == 1 && clock_monotonic () < most_ns && little_waits (history));
+  if (more < 0 || trim (history, now_ns, &error) < 0) {
     failed (history, now_ns);
     set_problem (history, error.text);
   }

@@ -35,7 +35,7 @@ static const char *const texts[TIER_STATEMENTS] = {
   [TIER_PARTS_OF] = "SELECT id, part, data FROM tier_blocks WHERE " BLOCK_KEY,
   [TIER_DROP_BLOCK] = "DELETE FROM tier_blocks WHERE id = ?",
   [TIER_NEXT_UNFOLDED] = "SELECT time, node FROM unfolded CROSS JOIN chunks ON chunks.id = chunk WHERE chunk <= ?"
-                         " ORDER BY time LIMIT 1",
+                         " ORDER BY chunk LIMIT 1",
   [TIER_UNFOLDED_OF] = "SELECT id FROM chunks WHERE node = ? AND first_time >= ? AND first_time < ? AND"
                        " EXISTS (SELECT 1 FROM unfolded WHERE chunk = id) ORDER BY first_time, id",
   [TIER_CHUNK] = "SELECT node, session, first, last, data, first_time FROM chunks WHERE id = ?",

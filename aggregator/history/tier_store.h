@@ -49,7 +49,8 @@ struct tier_limits {
   uint64_t max_size;
 };
 /* Some of the work that is due, in a transaction of its own: chunks that were not folded, blocks, hours, what is too old.
- * Until `until_ns` of CLOCK_MONOTONIC, or a little longer. 1: there may be more. */
+ * Until `until_ns` of CLOCK_MONOTONIC, or a
+ * little longer, but for a second at most. 1: there may be more. */
 int tier_store_work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns,
                      struct error *error);
 

@@ -2,6 +2,8 @@
 #include "aggregator/history/tier_store_private.h"
 #include "synop/clock.h"
 
+#define WORK_MOST NS_PER_S /* of a transaction: what is done is committed, however long there is to do */
+
 struct turn {
   struct history_store *store;
   const struct tier_limits *limits;
@@ -90,11 +92,12 @@ work (struct history_store *store, const struct tier_limits *limits, int64_t unt
 int
 tier_store_work (struct history_store *store, const struct tier_limits *limits, int64_t until_ns, struct error *error)
 {
+  int64_t most_ns = clock_monotonic () + WORK_MOST;
   int more;
 
   if (history_store_begin (store, error) < 0)
     return -1;
-  more = work (store, limits, until_ns, error);
+  more = work (store, limits, until_ns < most_ns ? until_ns : most_ns, error);
   if (more < 0 || history_store_end (store, error) < 0) {
     history_store_undo (store);
     return -1;

@@ -16,7 +16,18 @@ import * as units from './units.js';
 
 let loaded = null;
 let loading = null;
-const load = () => (loading ??= import('./uplot/uPlot.esm.js').then((module) => (loaded = module.default), () => null));
+const load = () => (loading ??= fetchPlot().then((found) => (loaded = found), () => null));
+
+/* Neither is in the first picture's way. */
+async function fetchPlot () {
+  const module = await import('./uplot/uPlot.esm.js');
+  const sheet = el('link', {rel: 'stylesheet', href: new URL('./uplot/uPlot.min.css', import.meta.url).href});
+  await new Promise((done) => {
+    sheet.onload = sheet.onerror = done;
+    document.head.append(sheet);
+  });
+  return module.default;
+}
 
 export function createCharts (instant) {
   return (element, options) => makeChart(element, options, instant);
@@ -44,7 +55,7 @@ function makeChart (element, options, instant) {
     if (gone)
       return;
     if (!Plot) {
-      setText(reading, 'Curves need uPlot, which this installation lacks.');
+      setText(reading, 'Curves need uPlot, which this installation lacks: npm or a network was missing when it was built.');
       return;
     }
     plot?.destroy();

@@ -2,7 +2,7 @@
 import {el, setText} from './dom.js';
 import {globOf} from './metrics.js';
 import {createTable, sorted} from './table.js';
-import {format, MISSING} from './units.js';
+import {counted, format, MISSING} from './units.js';
 
 const EVERY = 5000;
 const SPAN = 900;
@@ -38,7 +38,7 @@ export const view = {
       ],
     });
     const ticks = curvePanel('Spread of a tick, and its error bound', 'How far the first and the last sample of a tick lie apart, and to within what their times are right.');
-    const own = curvePanel('Wall clock of one node', '');
+    const own = curvePanel('Wall clock of one node', 'Asking the history.');
     root.append(el('div', {'class': 'head'}, el('h1', {}, 'Clocks'), summary), problem,
       el('section', {'class': 'panel'}, el('div', {'class': 'curves'}, ticks.element, own.element)),
       el('section', {'class': 'panel'}, table.element, note));
@@ -76,7 +76,7 @@ export const view = {
       table.set(nodes);
       const bounds = nodes.map(clock('bound')).filter((value) => value !== null);
       const off = nodes.filter((node) => size(clock('wall_offset')(node)) > LIMIT).length;
-      setText(summary, `${nodes.length} nodes${bounds.length ? `, all known to within ${format(Math.max(...bounds), 'seconds')}` : ''}${off ? `, ${off} off by more than ${format(LIMIT, 'seconds')}` : ''}`);
+      setText(summary, `${counted(nodes.length)} nodes${bounds.length ? `, ${bounds.length < nodes.length ? `${counted(bounds.length)} ` : 'all '}known to within ${format(Math.max(...bounds), 'seconds')}` : ''}${off ? `, ${off} off by more than ${format(LIMIT, 'seconds')}` : ''}`);
       setText(note, context.instant.live ? '' : 'As the last lines before this instant say.');
       say('');
       first = sorted(nodes.filter((node) => node.clock), (node) => size(clock('wall_offset')(node)), true)[0]?.node ?? null;

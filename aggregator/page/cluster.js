@@ -33,6 +33,7 @@ function open (root, context) {
   let racks = racksOf(context.params);
   let stopFeed = null;
   let curve = null;
+  let described = false;
 
   /* ---- what it is made of ---- */
 
@@ -72,7 +73,7 @@ function open (root, context) {
   const jobs = createJobList(context);
   const curvePlace = el('div', {'class': 'curve'});
   const scale = createScale();
-  const around = createAround(context, groups, () => draw());
+  const around = createAround(context, () => draw());
 
   cells.canvas.setAttribute('aria-describedby', 'cells-help');
   root.append(
@@ -144,7 +145,14 @@ function open (root, context) {
     picture = null;
     stopFeed = createFeed(context, {metric, node: nodes}, {take, fail, busy: (yes) => stage.classList.toggle('is-busy', yes)});
     curve = createCurve(curvePlace, context, metric, nodes);
-    search.loaded().then(describe);
+    described = false;
+  }
+
+  /* The names of all metrics wait for the first picture. */
+  function describeSoon () {
+    if (!described)
+      search.loaded().then(describe);
+    described = true;
   }
 
   function describe () {
@@ -158,13 +166,23 @@ function open (root, context) {
     picture = next;
     fail(null);
     draw();
+    curve ??= createCurve(curvePlace, context, params.metric, params.nodes);
     curve.tick(next);
+    describeSoon();
   }
 
   function fail (message) {
     problem.hidden = !message;
     setText(problem, message ?? '');
     wait.hidden = Boolean(message);
+    const unknown = Boolean(message) && !picture;
+    root.classList.toggle('is-unknown', unknown);
+    if (unknown) {
+      curve?.close();
+      curve = null;
+    }
+    if (message)
+      describeSoon();
   }
 
   /* ---- how it is drawn ---- */
@@ -208,7 +226,7 @@ function open (root, context) {
   function marked () {
     const marks = new Set();
     if (around.alerts.size)
-      picture.nodes.forEach((node, i) => around.alerts.get(node)?.size && marks.add(i));
+      picture.nodes.forEach((node, i) => around.alerts.has(node) && marks.add(i));
     return marks;
   }
 

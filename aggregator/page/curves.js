@@ -93,7 +93,7 @@ function createPanel (context, node, name, remove) {
   const {metric, row} = partsOf(name);
   const title = el('h3', {}, metric, row === null ? null : [' ', el('span', {'class': 'row-name'}, row)]);
   const area = el('div', {'class': 'curve-area'});
-  const remark = el('p', {'class': 'curve-note', role: 'status'});
+  const remark = el('p', {'class': 'curve-note', role: 'status'}, 'Asking the history.');
   const close = el('button', {'class': 'quiet', type: 'button', 'aria-label': `Take away the curve of ${name}`, on: {click: remove}}, '×');
   const element = el('article', {'class': 'curve'}, el('div', {'class': 'curve-head'}, title, close), area, remark);
   let chart = null;

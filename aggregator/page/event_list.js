@@ -9,6 +9,7 @@ import {createTable} from './table.js';
 import {time} from './units.js';
 
 const MOST = 500;
+const EVERY = 250; /* ms between two paintings of what comes */
 
 export function createEventList (context, options) {
   const {node, nodes, short = false, label, span = 3600} = options;
@@ -17,6 +18,7 @@ export function createEventList (context, options) {
   let closed = false;
   let stopLines = null;
   let serial = 0;
+  let timer = 0;
   const note = el('p', {'class': 'note', role: 'status'});
   const table = createTable({
     label, key: (row) => row.id, most: short ? 20 : 200, empty: 'No events.',
@@ -33,6 +35,11 @@ export function createEventList (context, options) {
   const isWanted = ({words, line}) => (!filter.type || words.type === filter.type) && (!filter.text || `${words.text} ${words.type} ${words.node}`.toLowerCase().includes(filter.text.toLowerCase())) &&
     (!filter.node || words.node.toLowerCase().includes(filter.node.toLowerCase())) && (!nodes || nodes.has(words.node)) && line.event !== 'dropped';
   const paint = () => table.set(events.filter(isWanted));
+  /* Of a large cluster thousands may come at once. */
+  const paintSoon = () => (timer ||= setTimeout(() => {
+    timer = 0;
+    paint();
+  }, EVERY));
 
   async function load () {
     const t = context.instant.time();
@@ -71,8 +78,9 @@ export function createEventList (context, options) {
     const live = context.instant.live && !options.from;
     if (live && !stopLines)
       stopLines = context.lines('stream', {type: options.jobs ? 'event,job' : 'event', node: node === undefined ? null : globOf(node)}, (line) => {
-        events = [{...rowOf(line), live: true}, ...events].slice(0, MOST * 2);
-        paint();
+        events.unshift({...rowOf(line), live: true});
+        events.length = Math.min(events.length, MOST * 2);
+        paintSoon();
       });
     if (!live) {
       stopLines?.();
@@ -96,6 +104,7 @@ export function createEventList (context, options) {
     },
     destroy () {
       closed = true;
+      clearTimeout(timer);
       stop();
       stopLines?.();
     },

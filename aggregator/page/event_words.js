@@ -31,6 +31,8 @@ const WORDS = {
   job_disputed: ['warn', (e) => `Job ${e.job_id} is shown as another one’s: ${e.detail}`],
   history_failed: ['bad', (e) => `The history cannot be written: ${e.error}`],
   history_resumed: ['good', (e) => `The history is written again${e.not_stored ? `; ${many(e.not_stored, 'frame')} missing in it` : ''}`],
+  fault: ['bad', (e) => `${e.text}: ${e.count}`],
+  fault_over: ['good', (e) => `${e.metric}: over`],
   over_share: ['warn', (e) => `It was held to its share of ${e.what}${e.detail ? `: ${e.detail}` : ''}`],
   dropped: ['', (e) => `This page was too slow for ${many(e.lines, 'line')}`],
 };

@@ -9,6 +9,7 @@ export function showFrame (places, context) {
   replace(document.querySelector('.settings'), zoneButton(), themeButton(),
     el('button', {type: 'button', 'class': 'quiet', 'aria-label': 'Keys', title: 'Keys (?)', on: {click: context.keys.help}}, '?'));
   context.keys.add({'?': ['These keys', context.keys.help]});
+  showPrinted(context);
   showConnection(document.getElementById('link-state'), context);
   carryInstant(context);
 
@@ -53,6 +54,13 @@ function showConnection (element, {connection, time}) {
   connection.onChange(paint);
   settings.onChange(paint);
   paint();
+}
+
+/* On paper: of which instant it is, and where it was seen. */
+function showPrinted ({instant, time}) {
+  const line = el('p', {'class': 'printed'});
+  document.querySelector('header.top').append(line);
+  window.addEventListener('beforeprint', () => setText(line, `${time(instant.time(), 'full')} · ${location.href}`));
 }
 
 /* Links get the page's instant when somebody is about to use them. */

@@ -84,14 +84,13 @@ export function createInstant (clock = () => Date.now()) {
     /* {from, to} of the slider and the curves. It goes on with time, and to where the instant is. */
     window () {
       const now = latest();
-      const known = begin === null ? Infinity : Math.max(60000, now - begin);
-      const length = Math.min(span ? span * 1000 : Infinity, known, begin === null && !span ? 3600000 : Infinity);
+      const length = span ? span * 1000 : begin === null ? 3600000 : Math.max(60000, now - begin);
       const t = at ?? now;
       if (at === null || t > end || now - end < length * 0.2)
         end = now;
       if (t < end - length)
         end = Math.min(now, t + length / 2);
-      return {from: end - length, to: end};
+      return {from: Math.min(Math.max(end - length, begin ?? -Infinity), end - 60000), to: end};
     },
     get span () {
       return span;
@@ -102,7 +101,7 @@ export function createInstant (clock = () => Date.now()) {
       changed.call(instant);
     },
     setBegin (ms) {
-      begin = ms;
+      begin = Math.min(ms, begin ?? Infinity); /* answers say it in steps of their own */
       changed.call(instant);
     },
     /* Cluster time, as an answer has it: the viewer's clock may be off. */
@@ -118,6 +117,9 @@ export function createInstant (clock = () => Date.now()) {
   document.addEventListener('visibilitychange', run);
   return instant;
 }
+
+/* The instant in a question; null: live. */
+export const atOf = (instant) => (instant.live ? null : new Date(Math.round(instant.time())).toISOString());
 
 function seldom (f, every) {
   let last = -Infinity;

@@ -34,7 +34,7 @@ function openJob (root, context, {job: id = '', user, scheduler}) {
   const made = el('span', {'class': 'dim', role: 'status'});
   const problem = el('p', {'class': 'problem', hidden: true});
   const body = el('div');
-  const downloads = el('p', {'class': 'downloads'}, 'Download: ', FORMS.map(([form, name]) => el('a', {href: `api/v1/${pathOf(id)}/report?${new URLSearchParams({format: form, ...known({user, scheduler})})}`, download: true}, name)));
+  const downloads = el('p', {'class': 'downloads', hidden: true}, 'Download: ', FORMS.map(([form, name]) => el('a', {href: `api/v1/${pathOf(id)}/report?${new URLSearchParams({format: form, ...known({user, scheduler})})}`, download: true}, name)));
   root.append(el('div', {'class': 'head'}, el('h1', {}, `Job ${id}`), state, made), downloads, problem, body);
 
   let closed = false;
@@ -63,6 +63,7 @@ function openJob (root, context, {job: id = '', user, scheduler}) {
   }
 
   function show (report) {
+    downloads.hidden = false;
     setText(state, stateOf(report));
     state.className = `state is-${report.ended === null ? 'up' : 'none'}`;
     setText(made, report.ended === null ? `As of ${time(report.until, 'short')}` : '');

@@ -1,4 +1,5 @@
 /* One node: what it is, what each of its groups says, live or at the page's instant, and curves of whatever is clicked. */
+import {createNodeAlerts} from './alerts.js';
 import {createCurves} from './curves.js';
 import {el, onFrame, replace, setText} from './dom.js';
 import {createEventList} from './event_list.js';
@@ -39,13 +40,14 @@ function openNode (root, context, node) {
   const state = el('span', {'class': 'state'});
   const sample = el('span', {'class': 'dim', role: 'status'});
   const facts = el('p', {'class': 'node-facts'});
+  const alerts = createNodeAlerts(context, node);
   const problem = el('p', {'class': 'problem', hidden: true});
   const parts = el('div', {'class': 'parts'});
   const groups = el('div', {'class': 'groups'});
   const events = createEventList(context, {node, span: 86400, label: `Events of ${node}`, short: true});
   const curves = createCurves(context, {node, label: `Curves of ${node}`, toggled: (list, span) => change({curves: joinCurves(list) || 'none', over: span})});
   root.append(
-    el('div', {'class': 'head'}, el('h1', {}, node), state, sample), facts, problem, curves.element, parts,
+    el('div', {'class': 'head'}, el('h1', {}, node), state, sample), facts, alerts.element, problem, curves.element, parts,
     el('section', {'class': 'panel', 'aria-labelledby': 'node-events'}, el('h2', {id: 'node-events'}, 'Events of the last day'), events.element),
     el('section', {'class': 'panel all-groups', 'aria-labelledby': 'node-groups'}, el('h2', {id: 'node-groups'}, 'All groups'),
       el('p', {'class': 'note'}, 'Everything that this node samples.'), groups));
@@ -265,6 +267,7 @@ function openNode (root, context, node) {
       paint.cancel();
       curves.destroy();
       events.destroy();
+      alerts.destroy();
     },
   };
 }

@@ -37,7 +37,12 @@ export function createTable (options) {
     el('caption', {'class': 'unseen'}, label), el('thead', {}, el('tr', {}, [...heads.values()])), body);
   const none = el('p', {'class': 'note', hidden: true}, empty);
   const more = el('button', {'class': 'quiet', type: 'button', hidden: true, on: {click: showAll}});
-  const element = el('div', {'class': 'sheet-box'}, el('div', {'class': 'scroll'}, table), none, more);
+  const scroll = el('div', {'class': 'scroll'}, table);
+  const wide = el('p', {'class': 'note small', hidden: true}, 'There are more columns to the right: scroll.');
+  const element = el('div', {'class': 'sheet-box'}, scroll, wide, none, more);
+  const watching = new ResizeObserver(() => (wide.hidden = scroll.scrollWidth <= scroll.clientWidth + 1));
+  watching.observe(scroll);
+  watching.observe(table);
 
   table.addEventListener('keydown', rove);
   table.addEventListener('focusin', (event) => settle(event.target));

@@ -5,15 +5,16 @@ export const MISSING = '–';
 const SPACE = '\u00a0';
 
 const THOUSANDS = [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
+const BINARY = [[2 ** 50, 'Pi'], [2 ** 40, 'Ti'], [2 ** 30, 'Gi'], [2 ** 20, 'Mi'], [2 ** 10, 'Ki'], [1, '']];
 const FRACTIONS = [[1, ''], [1e-3, 'm'], [1e-6, 'µ'], [1e-9, 'n']];
 const SPANS = [[2 * 86400, 86400, 'd'], [2 * 3600, 3600, 'h'], [120, 60, 'min']];
 
-/* The unit as it is written, and whether its values are scaled by thousands. */
+/* The unit as it is written, and whether its values are scaled: bytes by powers of 1024, as in reports and on terminals. */
 const WRITTEN = {
-  'percent': ['%', false], '%': ['%', false], 'ratio': ['', false], 'boolean': ['', false], 'celsius': ['°C', false],
-  'bytes': ['B', true], 'bytes/s': ['B/s', true], 'bits_per_second': ['bit/s', true], 'hertz': ['Hz', true],
-  'joules': ['J', true], 'joules/s': ['W', true], 'watts': ['W', true], 'seconds/s': ['s/s', false],
-  '': ['', true], '1/s': ['/s', true],
+  'percent': ['%', null], '%': ['%', null], 'ratio': ['', null], 'boolean': ['', null], 'celsius': ['°C', null],
+  'bytes': ['B', BINARY], 'bytes/s': ['B/s', BINARY], 'bits_per_second': ['bit/s', THOUSANDS], 'hertz': ['Hz', THOUSANDS],
+  'joules': ['J', THOUSANDS], 'joules/s': ['W', THOUSANDS], 'watts': ['W', THOUSANDS], 'seconds/s': ['s/s', null],
+  '': ['', THOUSANDS], '1/s': ['/s', THOUSANDS],
 };
 
 /* How values up to `most` are written: {factor, unit}; the same for all of a column or an axis. */
@@ -21,10 +22,8 @@ export function scale (most, unit = '') {
   const size = Math.abs(most);
   if (unit === 'seconds')
     return secondsScale(size);
-  const [name, scaled] = WRITTEN[unit] ?? [unit, true];
-  if (!scaled || !Number.isFinite(size) || size < 1000)
-    return {factor: 1, unit: name};
-  const [factor, prefix] = THOUSANDS.find(([least]) => size >= least * 0.9995);
+  const [name, ladder] = WRITTEN[unit] ?? [unit, THOUSANDS];
+  const [factor, prefix] = (ladder || []).find(([least]) => size >= least * 0.9995 && Number.isFinite(size)) ?? [1, ''];
   return {factor, unit: prefix + name};
 }
 

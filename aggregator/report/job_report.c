@@ -77,6 +77,16 @@ job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns)
   node->gap_seconds += (double) (to_ns - from_ns) / NS_PER_S;
 }
 
+double
+job_report_share (const struct job_report *report, uint64_t samples)
+{
+  double all = 0;
+
+  for (size_t i = 0; i < report->node_count; i++)
+    all += (double) report->nodes[i].samples;
+  return all > 0 ? 100 * (double) samples / all : 0;
+}
+
 /* ---- beginning and end of a report ---- */
 
 static void
@@ -146,7 +156,7 @@ void
 job_report_forget (struct job_report *report)
 {
   report->bins = 0;
-  report->minute_samples = 0;
+  report->minute_samples = report->hour_samples = report->bare_samples = 0;
   report->whole_gpus = report->whole_flops = false;
   for (size_t i = 0; i < report->node_count; i++) {
     free_node (&report->nodes[i]);

@@ -115,10 +115,13 @@ struct job_report {
   const char *reason;           /* gone, told, restart; "" while it runs */
   double cpus;                  /* on all nodes together; NaN: not known */
   int64_t period_ns;            /* at which jobs are sampled, the shortest of the nodes'; 0: not known */
-  int64_t bins_ns, bin_ns;      /* where the first bin begins, up to a minute before the job; how long each is */
+  int64_t bins_ns, bin_ns;      /* where the first bin begins, up to a grain before the job; how long each is */
+  int64_t grain_ns;             /* they begin at multiples of it: 1; of a long job whole minutes, or hours */
   size_t bins;
-  uint64_t minute_samples; /* of all nodes' samples, those that were not read as frames but as minutes */
-  bool whole_minutes;      /* they begin at whole minutes */
+  /* Of all nodes' samples those that were not read as frames but as minutes; of these those of whole hours; and those whose
+   * frames are deleted. */
+  uint64_t minute_samples, hour_samples, bare_samples;
+  bool bare; /* frames of the job are deleted */
   size_t node_count;
   struct job_node *nodes;           /* in natural order of names: n2 before n10 */
   struct job_series *all;           /* JOB_ITEM_COUNT: nodes together, by each item's combination */
@@ -153,6 +156,7 @@ job_is_of_nodes (const struct job_report *report, size_t item)
                                        : !job_items[item].of_job;
 }
 
+double job_report_share (const struct job_report *report, uint64_t samples); /* percent of the samples of all nodes */
 /* Percent of the samples; NaN: there are none. */
 double job_gpu_idle (const struct report_gpu *gpu);
 double job_gpu_mean (const struct job_gpu_mean *mean); /* NaN: there is none */

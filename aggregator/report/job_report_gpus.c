@@ -355,13 +355,13 @@ job_gpus_pass (struct job_gpus_reading *reading, const struct job_minutes *minut
     return true;
   jobs = &frame->groups[reading->jobs];
   gpus = &frame->groups[reading->gpus];
-  if (jobs->now && job_minutes_between (minutes, index, reading->jobs_ns, frame->time_ns) &&
-      !pass_jobs (reading, node, jobs))
+  if (jobs->now && !(reading->jobs_ns == INT64_MIN && job_minutes_bare (minutes, index)) &&
+      job_minutes_between (minutes, index, reading->jobs_ns, frame->time_ns) && !pass_jobs (reading, node, jobs))
     return false;
   if (!gpus->now || !gpus->now->rows || !job_minutes_between (minutes, index, reading->gpus_ns, frame->time_ns))
     return true;
   if (!report_before (gpus))
-    return false;
+    return reading->gpus_ns == INT64_MIN && job_minutes_bare (minutes, index);
   keep_before (reading, report_before (gpus));
   return true;
 }

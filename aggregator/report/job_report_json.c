@@ -2,8 +2,8 @@
  * counters: bytes, seconds, joules. Curves are not in it: the exports have every sample.
  *
  *   {"type":"job_report","job_id":"123","scheduler":"slurm","user":"ana","name":"relax","command":"python3","array":"",
- *    "started":"...","ended":"...","until":"...","duration":1812.0,"reason":"gone","period":1.0,"minutes":0,"cpus":12,"cpu_time":1.9e4,
- *    "cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},
+ *    "started":"...","ended":"...","until":"...","duration":1812.0,"reason":"gone","period":1.0,"minutes":0,"hours":0,"deleted":0,
+ *    "cpus":12,"cpu_time":1.9e4,"cpu_efficiency":87.3,"memory_peak":{"node":"n3","bytes":1},
  *    "energy":{"kwh":1.2,"estimated":0,"cost":0.37,"currency":"EUR","co2":0.42},"slowest_node":"n2","lost_nodes":["n3"],
  *    "counters":{"ipc":1.4,"flops":3.1e11,...,"peaks":{...}},"total":{"cpu_usage":{...},...},
  *    "nodes":[{"node":"n1","cpus":4,"first":"...","last":"...","samples":1812,"lost":false,"idle":false,"gap_seconds":0,
@@ -172,17 +172,6 @@ write_energy (struct json *json, const struct job_report *report)
   json_object_end (json);
 }
 
-/* Percent of all samples. */
-static double
-minutes_share (const struct job_report *report)
-{
-  double samples = 0;
-
-  for (size_t i = 0; i < report->node_count; i++)
-    samples += (double) report->nodes[i].samples;
-  return samples > 0 ? 100 * (double) report->minute_samples / samples : 0;
-}
-
 static void
 write_head (struct json *json, const struct job_report *report)
 {
@@ -203,7 +192,9 @@ write_head (struct json *json, const struct job_report *report)
   json_text (json_key (json, "reason"), report->reason);
   job_facts_write (json_key (json, JOB_FACTS_KEY), &report->facts);
   write_seconds (json, "period", report->period_ns ? (double) report->period_ns / NS_PER_S : nan (""));
-  json_real_places (json_key (json, "minutes"), minutes_share (report), PLACES);
+  json_real_places (json_key (json, "minutes"), job_report_share (report, report->minute_samples), PLACES);
+  json_real_places (json_key (json, "hours"), job_report_share (report, report->hour_samples), PLACES);
+  json_real_places (json_key (json, "deleted"), job_report_share (report, report->bare_samples), PLACES);
   json_real (json_key (json, "cpus"), report->cpus);
   json_real (json_key (json, "cpu_time"), report->cpu_time);
   json_real (json_key (json, "cpu_efficiency"), report->cpu_efficiency);

@@ -7,33 +7,27 @@
 
 #include "aggregator/history/tier_fold.h"
 #include "synop/clock.h"
-#include "synop/globs.h"
 #include "synop/memory.h"
 
-#define MISSING 1  /* samples: a minute may have fewer than others by when it begins */
 #define ALIKE 1e-9 /* sums of one change */
-#define SAMPLES_MAX UINT16_MAX
 
 struct job_minutes *
 job_minutes_create (struct job_scene *scene, const struct job_walk *walk)
 {
   const struct job_report *report = scene->report;
   struct job_minutes *minutes;
-  struct buffer names = { 0 };
   int64_t from_ns, to_ns;
 
-  if (!job_is_long (report) || !history_points_range (scene->file, HISTORY_MINUTES, &from_ns, &to_ns) ||
-      from_ns >= report->until_ns || to_ns <= report->started_ns)
+  if (!history_points_range (scene->file, HISTORY_MINUTES, &from_ns, &to_ns) || from_ns >= report->until_ns ||
+      to_ns <= report->started_ns)
     return NULL;
   minutes = memory_new (1, sizeof *minutes);
-  *minutes = (struct job_minutes){ .scene = scene, .walk = walk, .first = tier_minute (report->started_ns) };
+  *minutes = (struct job_minutes){
+    .scene = scene, .walk = walk, .first = tier_minute (report->started_ns), .is_long = job_is_long (report)
+  };
   minutes->count = tier_minute (report->until_ns) - minutes->first + 1;
-  minutes->lists = memory_new (report->node_count, sizeof minutes->lists[0]);
-  minutes->gpus = memory_new (report->node_count, sizeof minutes->gpus[0]);
-  for (size_t i = 0; i < report->node_count; i++)
-    buffer_printf (&names, "%s%s", i ? "," : "", report->nodes[i].name);
-  globs_init (&minutes->names, buffer_text (&names));
-  buffer_free (&names);
+  minutes->nodes = memory_new (report->node_count, sizeof minutes->nodes[0]);
+  minutes->adopted = memory_new (JOB_ITEM_COUNT, sizeof minutes->adopted[0]);
   return minutes;
 }
 
@@ -43,22 +37,22 @@ job_minutes_destroy (struct job_minutes *minutes)
   if (!minutes)
     return;
   for (size_t i = 0; i < minutes->scene->report->node_count; i++)
-    free (minutes->lists[i]);
-  globs_free (&minutes->names);
-  free (minutes->lists);
-  free (minutes->gpus);
+    free (minutes->nodes[i].list);
+  free (minutes->nodes);
+  free (minutes->adopted);
   free (minutes);
 }
 
 /* ---- questions ---- */
 
-static bool
-is_open (const struct job_minutes *minutes, size_t node, int64_t minute)
+/* NULL: its frames are read. */
+static const struct minute *
+find_open (const struct job_minutes *minutes, size_t node, int64_t minute)
 {
-  const struct minute *list = minutes->lists[node];
+  const struct minute *list = minutes->nodes[node].list;
+  bool within = list && minute >= minutes->first && minute < minutes->first + minutes->count;
 
-  return list && minute >= minutes->first && minute < minutes->first + minutes->count &&
-         !list[minute - minutes->first].closed;
+  return within && !list[minute - minutes->first].closed ? &list[minute - minutes->first] : NULL;
 }
 
 void
@@ -67,19 +61,41 @@ job_minutes_close (const struct job_minutes *minutes, size_t node, int64_t from,
   int64_t last = minutes->first + minutes->count - 1;
 
   for (int64_t i = from < minutes->first ? minutes->first : from; i <= to && i <= last; i++)
-    minutes->lists[node][i - minutes->first].closed = true;
+    minutes->nodes[node].list[i - minutes->first].closed = true;
 }
 
 bool
 job_minutes_any (const struct job_minutes *minutes, size_t node)
 {
-  return minutes && minutes->lists[node];
+  return minutes && minutes->nodes[node].list;
+}
+
+bool
+job_minutes_bare (const struct job_minutes *minutes, size_t node)
+{
+  return job_minutes_any (minutes, node) && minutes->nodes[node].bare;
 }
 
 bool
 job_minutes_has (const struct job_minutes *minutes, size_t node, int64_t time_ns)
 {
-  return minutes && is_open (minutes, node, tier_minute (time_ns));
+  return minutes && find_open (minutes, node, tier_minute (time_ns));
+}
+
+bool
+job_minutes_take (const struct job_minutes *minutes, size_t node, const struct history_point *point)
+{
+  const struct minute *minute = find_open (minutes, node, tier_minute (point->time_ns));
+
+  return minute && (minute->hour != NOT_IN_HOUR) == (point->span_ns > MINUTE_NS);
+}
+
+double
+job_minutes_period (const struct job_minutes *minutes, size_t node, int64_t time_ns)
+{
+  const struct node_minutes *of = &minutes->nodes[node];
+
+  return tier_minute (time_ns) - minutes->first < of->bare ? of->period : 0;
 }
 
 bool
@@ -92,7 +108,7 @@ job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t fro
   if (to >= minutes->first + minutes->count)
     to = minutes->first + minutes->count - 1;
   for (from = from < minutes->first ? minutes->first : from; from <= to; from++)
-    if (is_open (minutes, node, from))
+    if (find_open (minutes, node, from))
       return true;
   return false;
 }
@@ -100,19 +116,25 @@ job_minutes_between (const struct job_minutes *minutes, size_t node, int64_t fro
 bool
 job_minutes_have_gpus (const struct job_minutes *minutes, size_t node)
 {
-  return !job_minutes_any (minutes, node) || minutes->gpus[node];
+  return !job_minutes_any (minutes, node) || minutes->nodes[node].gpus;
 }
 
 void
 job_minutes_give_up (struct job_minutes *minutes, size_t node, int64_t time_ns)
 {
-  if (!job_minutes_any (minutes, node))
+  struct node_minutes *of = minutes ? &minutes->nodes[node] : NULL;
+
+  if (!of || !of->list || of->given_up)
     return;
-  minutes->again |= job_minutes_between (minutes, node, INT64_MIN, time_ns);
+  of->given_up = true;
+  minutes->again |= job_minutes_between (minutes, node, (minutes->first + of->bare) * MINUTE_NS, time_ns);
   for (size_t i = 0; node == minutes->current && i < minutes->chunk_count; i++)
     minutes->chunks[i].skipped = false;
-  free (minutes->lists[node]);
-  minutes->lists[node] = NULL;
+  job_minutes_close (minutes, node, minutes->first + of->bare, INT64_MAX);
+  if (of->bare)
+    return;
+  free (of->list);
+  of->list = NULL;
 }
 
 bool
@@ -125,24 +147,7 @@ job_minutes_again (struct job_minutes *minutes)
   return again;
 }
 
-/* ---- what minutes tell ---- */
-
-/* What shows that a minute is like any other: of the job's row, but for the errors of GPUs. */
-enum liveness { SAMPLES, PROCESSES, IDLE_GPUS, USED_GPUS, GPU_ERRORS, LIVENESS };
-static const char *const liveness[LIVENESS][2] = { { "job_cpu", "user_time" },
-                                                   { "job_processes", "processes" },
-                                                   { "job_gpu", "gpus_idle" },
-                                                   { "job_gpu", "gpus_used" },
-                                                   { "gpu", "xid_errors" } };
-
-/* A series of the tier that is wanted. */
-struct wanted {
-  struct job_minutes *minutes;
-  struct job_tally *tally; /* of the quantity; NULL: it is of liveness */
-  size_t node, item;
-  bool of_job;
-  enum liveness liveness;
-};
+/* ---- what is asked for ---- */
 
 struct asking {
   struct job_minutes *minutes;
@@ -169,6 +174,39 @@ job_minutes_node (const struct job_minutes *minutes, const char *name)
   return found ? walk->order[found - walk->names] : SIZE_MAX;
 }
 
+/* A quantity that no frame of the node had, since they are deleted. */
+static bool
+adopt (const struct asking *asking, size_t node, struct job_tally *tally, const struct metric *metric)
+{
+  struct metric *adopted = &asking->minutes->adopted[asking->item];
+  struct job_report *report = asking->minutes->scene->report;
+
+  if (!asking->minutes->nodes[node].bare)
+    return false;
+  if (!adopted->name) {
+    *adopted = *metric;
+    adopted->name = job_items[asking->item].metric;
+    adopted->help = "";
+  }
+  tally->metric = adopted;
+  tally->of_job = asking->of_job;
+  report->whole_gpus |= job_item_is_of_gpus (asking->item);
+  report->whole_flops |= job_item_is_of_flops (asking->item) && !asking->of_job;
+  return true;
+}
+
+/* Of GPUs those that frames had are added by themselves. */
+static bool
+is_tallied (const struct asking *asking, size_t node, struct job_tally *tally, const struct metric *metric)
+{
+  if (!tally->metric && !adopt (asking, node, tally, metric))
+    return false;
+  if (job_item_is_of_gpus (asking->item) && tally->metric != &asking->minutes->adopted[asking->item])
+    return false;
+  return tally->of_job == asking->of_job && tally->metric->kind == metric->kind &&
+         !((tally->metric->flags ^ metric->flags) & METRIC_SHARE);
+}
+
 static void *
 take_series (void *context, const char *name, const char *row, size_t length, const struct metric *metric)
 {
@@ -179,41 +217,34 @@ take_series (void *context, const char *name, const char *row, size_t length, co
   struct wanted wanted = { minutes, NULL, 0, asking->item, own, asking->liveness };
   size_t node = wanted.node = job_minutes_node (minutes, name);
 
-  if (node == SIZE_MAX || !minutes->lists[node] || (asking->tallies && !asking->tallies[node]))
+  if (node == SIZE_MAX || !minutes->nodes[node].list || (asking->tallies && !asking->tallies[node]))
     return NULL;
   if (asking->tallies) {
-    struct job_tally *tally = wanted.tally = &asking->tallies[node][asking->item];
-    if (own != asking->of_job || !tally->metric || tally->of_job != asking->of_job ||
-        tally->metric->kind != metric->kind || (tally->metric->flags ^ metric->flags) & METRIC_SHARE)
+    wanted.tally = &asking->tallies[node][asking->item];
+    if (own != asking->of_job || !is_tallied (asking, node, wanted.tally, metric))
       return NULL;
   }
   asking->wanted[2 * node + own] = wanted;
   return &asking->wanted[2 * node + own];
 }
 
-/* The number, if it is the same all along. */
-static uint8_t
-take_count (struct minute *minute, const struct history_point *point)
-{
-  minute->closed |= point->max > point->min;
-  return point->min >= 0 && point->min < UINT8_MAX ? (uint8_t) (point->min + 1) : 0;
-}
-
+/* Of minutes without frames: behind a gap the first change of a counter covers the gap, it is no rate; and gauges of processes
+ * that are gone mean nothing. */
 static void
-take_liveness (const struct wanted *wanted, struct minute *minute, const struct history_point *point)
+tally_point (const struct wanted *wanted, const struct history_point *point)
 {
-  if (wanted->liveness == GPU_ERRORS)
-    minute->closed |= point->sum > 0;
-  else if (!wanted->of_job)
-    minute->shared |= wanted->liveness == SAMPLES;
-  else if (wanted->liveness == PROCESSES)
-    minute->closed |= point->min <= 0;
-  else if (wanted->liveness == IDLE_GPUS)
-    minute->idle = take_count (minute, point);
-  else if (wanted->liveness == USED_GPUS)
-    minute->used = take_count (minute, point);
+  const struct node_minutes *of = &wanted->minutes->nodes[wanted->node];
+  struct job_report *report = wanted->minutes->scene->report;
+  int64_t index = tier_minute (point->time_ns) - wanted->minutes->first;
+  bool bare = index < of->bare;
+
+  if (bare && of->list[index].gone && job_tally_is_of_processes (wanted->item, wanted->tally->metric, point->max))
+    return;
+  if (bare && index > 0 && of->list[index - 1].samples == 0)
+    job_tally_gap (wanted->tally, point);
   else
-    minute->samples = point->count < SAMPLES_MAX ? (uint16_t) point->count : SAMPLES_MAX;
+    job_tally_minute (wanted->tally, report, &report->nodes[wanted->node].series[wanted->item], point,
+                      job_minutes_period (wanted->minutes, wanted->node, point->time_ns));
 }
 
 static void
@@ -223,114 +254,85 @@ take_points (void *context, void *series, const struct history_point *points, si
 
   (void) context;
   for (size_t i = 0; wanted && i < count; i++) {
-    struct job_minutes *minutes = wanted->minutes;
-    struct job_report *report = minutes->scene->report;
-    if (!job_minutes_has (minutes, wanted->node, points[i].time_ns))
+    if (!job_minutes_take (wanted->minutes, wanted->node, &points[i]))
       continue;
     if (wanted->tally)
-      job_tally_minute (wanted->tally, report, &report->nodes[wanted->node].series[wanted->item], &points[i]);
+      tally_point (wanted, &points[i]);
     else
-      take_liveness (wanted, &minutes->lists[wanted->node][tier_minute (points[i].time_ns) - minutes->first],
-                     &points[i]);
+      job_minutes_take_liveness (wanted, &points[i]);
   }
 }
 
-int
-job_minutes_read (struct job_minutes *minutes, const char *group, const char *metric, bool rows,
-                  const struct points_into *into, struct error *error)
+/* ---- reading ---- */
+
+struct part {
+  const struct job_minutes *minutes;
+  bool hours;
+};
+
+static bool
+wants (const void *context, const char *name, int64_t from_ns, int64_t to_ns)
+{
+  const struct part *part = context;
+  size_t node = job_minutes_node (part->minutes, name);
+
+  for (int64_t minute = tier_minute (from_ns); node != SIZE_MAX && minute < tier_minute (to_ns); minute++) {
+    const struct minute *open = find_open (part->minutes, node, minute);
+    if (open && (open->hour != NOT_IN_HOUR) == part->hours)
+      return true;
+  }
+  return false;
+}
+
+static int
+read_tier (struct job_minutes *minutes, enum history_tier tier, const char *group, const char *metric, bool rows,
+           const struct points_into *into, struct error *error)
 {
   static const struct globs all;
-  struct points_query query = { .group = group,
-                                .metric = metric,
-                                .nodes = &minutes->names,
-                                .rows = rows ? &all : NULL,
-                                .folded = true,
-                                .from_ns = minutes->first * MINUTE_NS,
-                                .to_ns = (minutes->first + minutes->count) * MINUTE_NS };
+  const struct part part = { minutes, tier == HISTORY_HOURS };
+  const struct points_query query = { .group = group,
+                                      .metric = metric,
+                                      .rows = rows ? &all : NULL,
+                                      .folded = true,
+                                      .from_ns = minutes->first * MINUTE_NS,
+                                      .to_ns = (minutes->first + minutes->count) * MINUTE_NS,
+                                      .wants = wants,
+                                      .wants_context = &part };
   size_t broken;
-  int result = history_points (minutes->scene->file, HISTORY_MINUTES, &query, into, &broken, error);
+  int result = history_points (minutes->scene->file, tier, &query, into, &broken, error);
 
   for (size_t i = 0; i < minutes->scene->report->node_count && result == 0 && broken; i++)
     job_minutes_give_up (minutes, i, INT64_MAX);
   return result;
 }
 
-static int
-ask (struct asking *asking, const char *group, const char *metric, bool rows, struct error *error)
+int
+job_minutes_read (struct job_minutes *minutes, const char *group, const char *metric, bool rows,
+                  const struct points_into *into, struct error *error)
 {
-  const struct points_into into = { asking, take_series, take_points };
+  if (job_is_of_hours (minutes->scene->report) &&
+      read_tier (minutes, HISTORY_HOURS, group, metric, rows, into, error) < 0)
+    return -1;
+  return read_tier (minutes, HISTORY_MINUTES, group, metric, rows, into, error);
+}
+
+int
+job_minutes_ask (struct job_minutes *minutes, enum history_tier tier, enum liveness liveness, struct error *error)
+{
+  static const char *const names[LIVENESS][2] = { { "job_cpu", "user_time" }, { "job_processes", "processes" },
+                                                  { "job_gpu", "gpus_idle" }, { "job_gpu", "gpus_used" },
+                                                  { "gpu", "xid_errors" },    { "job_cpu", "cpus" } };
+  struct asking asking = { .minutes = minutes, .liveness = liveness };
+  const struct points_into into = { &asking, take_series, take_points };
   int result;
 
-  asking->wanted = memory_new (2 * asking->minutes->scene->report->node_count, sizeof asking->wanted[0]);
-  result = job_minutes_read (asking->minutes, group, metric, rows, &into, error);
-  free (asking->wanted);
+  asking.wanted = memory_new (2 * minutes->scene->report->node_count, sizeof asking.wanted[0]);
+  result = read_tier (minutes, tier, names[liveness][0], names[liveness][1], true, &into, error);
+  free (asking.wanted);
   return result;
 }
 
-static int
-compare_samples (const void *one, const void *other)
-{
-  return (int) *(const uint16_t *) one - (int) *(const uint16_t *) other;
-}
-
-/* Of the minutes that have any. */
-static uint16_t
-usual_samples (const struct job_minutes *minutes, size_t node)
-{
-  uint16_t *samples = memory_new ((size_t) minutes->count, sizeof *samples), usual;
-  size_t known = 0;
-
-  for (int64_t i = 0; i < minutes->count; i++)
-    if (minutes->lists[node][i].samples)
-      samples[known++] = minutes->lists[node][i].samples;
-  qsort (samples, known, sizeof samples[0], compare_samples);
-  usual = known ? samples[known / 2] : 0;
-  free (samples);
-  return usual;
-}
-
-/* Those that have fewer samples of the job than others, and those beside one that is closed: the job is there at both ends of
- * what is passed over. */
-static void
-close_sparse (struct job_minutes *minutes, size_t node)
-{
-  struct minute *list = minutes->lists[node];
-  uint16_t usual = usual_samples (minutes, node);
-  bool any = false;
-
-  for (int64_t i = 0; i < minutes->count; i++)
-    if (list[i].samples + MISSING < usual || list[i].samples == 0)
-      job_minutes_close (minutes, node, minutes->first + i - 1, minutes->first + i + 1);
-    else if (i && (list[i].idle != list[i - 1].idle || list[i].used != list[i - 1].used))
-      job_minutes_close (minutes, node, minutes->first + i - 1, minutes->first + i);
-  minutes->gpus[node] = true;
-  for (int64_t i = 0; i < minutes->count; i++) {
-    any |= !list[i].closed;
-    minutes->gpus[node] &= list[i].closed || list[i].idle;
-  }
-  if (!any) {
-    free (list);
-    minutes->lists[node] = NULL;
-  }
-}
-
-static void
-choose_minutes (struct job_minutes *minutes)
-{
-  size_t nodes = minutes->scene->report->node_count;
-  bool failed = false;
-
-  for (int i = 0; i < LIVENESS; i++) {
-    struct asking asking = { .minutes = minutes, .liveness = (enum liveness) i };
-    failed |= ask (&asking, liveness[i][0], liveness[i][1], true, NULL) < 0;
-  }
-  for (size_t i = 0; i < nodes; i++) {
-    if (failed)
-      job_minutes_give_up (minutes, i, INT64_MIN);
-    if (minutes->lists[i])
-      close_sparse (minutes, i);
-  }
-}
+/* ---- chunks ---- */
 
 bool
 job_minutes_are_chosen (const struct job_minutes *minutes)
@@ -339,33 +341,45 @@ job_minutes_are_chosen (const struct job_minutes *minutes)
 }
 
 void
-job_minutes_look (struct job_minutes *minutes, const struct walk_chunk *chunks, size_t count)
+job_minutes_look (struct job_minutes *minutes, size_t walked, const struct walk_chunk *chunks, size_t count)
 {
-  size_t node = count ? minutes->walk->order[chunks[0].node] : 0;
+  size_t node = minutes->walk->order[walked];
+  struct node_minutes *of = &minutes->nodes[node];
 
-  if (count == 0)
+  of->bare = job_minutes_without_chunks (minutes, chunks, count);
+  of->unread = count == 0;
+  of->given_up = !minutes->is_long;
+  if (!of->bare && !minutes->is_long)
     return;
-  minutes->lists[node] = memory_new ((size_t) minutes->count, sizeof (struct minute));
-  job_minutes_open (minutes, node, chunks, count);
+  of->list = memory_new ((size_t) minutes->count, sizeof (struct minute));
+  if (count && minutes->is_long)
+    job_minutes_open (minutes, node, chunks, count);
+  else
+    job_minutes_close (minutes, node, minutes->first, INT64_MAX);
+  for (int64_t i = 0; i < of->bare; i++)
+    of->list[i].closed = false;
 }
 
 void
-job_minutes_choose (struct job_minutes *minutes, struct walk_chunk *chunks, size_t count)
+job_minutes_choose (struct job_minutes *minutes, size_t walked, struct walk_chunk *chunks, size_t count)
 {
+  size_t node = minutes->walk->order[walked];
+
   if (!minutes->chosen) {
-    choose_minutes (minutes);
+    job_minutes_choose_all (minutes);
     minutes->chosen = true;
     minutes->again = false;
   }
   minutes->chunks = chunks;
   minutes->chunk_count = count;
-  minutes->current = count ? minutes->walk->order[chunks[0].node] : SIZE_MAX;
+  minutes->current = node;
   for (size_t i = 0; i < count; i++) {
     int64_t minute = tier_minute (chunks[i].row->first_time), last = tier_minute (chunks[i].row->last_time);
-    while (minute <= last && is_open (minutes, minutes->current, minute))
+    while (minute <= last && find_open (minutes, node, minute))
       minute++;
     chunks[i].skipped = minute > last;
   }
+  job_minutes_begin_bare (minutes, node);
 }
 
 /* ---- what is added ---- */
@@ -377,12 +391,14 @@ add_samples (const struct job_minutes *minutes, size_t node)
   struct job_node *to = &report->nodes[node];
 
   for (int64_t i = 0; i < minutes->count; i++) {
-    const struct minute *minute = &minutes->lists[node][i];
-    if (!minute->closed) {
-      report->minute_samples += minute->samples;
-      to->samples += minute->samples;
-      to->shared |= minute->shared;
-    }
+    const struct minute *minute = &minutes->nodes[node].list[i];
+    if (minute->closed)
+      continue;
+    report->minute_samples += minute->samples;
+    report->hour_samples += minute->hour ? minute->samples : 0;
+    report->bare_samples += i < minutes->nodes[node].bare ? minute->samples : 0;
+    to->samples += minute->samples;
+    to->shared |= minute->shared;
   }
 }
 
@@ -397,26 +413,57 @@ is_whole (const struct job_tally *tally)
   return !tally->counted || fabs (tally->minutes_change - tally->passed_change) <= ALIKE * most;
 }
 
+/* Is that quantity of the job, or of the node, wanted of some node? */
+static bool
+is_wanted (const struct job_minutes *minutes, struct job_tally *const *tallies, size_t item, bool of_job)
+{
+  bool may_be = of_job ? job_items[item].of_job || job_items[item].own : !job_items[item].of_job;
+
+  for (size_t i = 0; i < minutes->scene->report->node_count && may_be; i++) {
+    const struct job_tally *tally = minutes->nodes[i].list && tallies[i] ? &tallies[i][item] : NULL;
+    if (tally && (tally->metric ? tally->of_job == of_job && !job_item_is_of_gpus (item) : minutes->nodes[i].bare > 0))
+      return true;
+  }
+  return false;
+}
+
+/* The job's own first: what it has not itself is of the node. */
+static int
+add_item (struct job_minutes *minutes, struct job_tally *const *tallies, size_t item, struct error *error)
+{
+  int result = 0;
+
+  for (int of_job = 1; of_job >= 0 && result == 0; of_job--) {
+    const char *group = of_job && job_items[item].own ? job_items[item].own : job_items[item].group;
+    struct asking asking = { .minutes = minutes, .tallies = tallies, .item = item, .of_job = of_job };
+    const struct points_into into = { &asking, take_series, take_points };
+    if (!is_wanted (minutes, tallies, item, of_job))
+      continue;
+    asking.wanted = memory_new (2 * minutes->scene->report->node_count, sizeof asking.wanted[0]);
+    result = job_minutes_read (minutes, group, job_items[item].metric, of_job, &into, error);
+    free (asking.wanted);
+  }
+  return result;
+}
+
 int
-job_minutes_add (struct job_minutes *minutes, struct job_tally *const *tallies, struct error *error)
+job_minutes_add (struct job_minutes *minutes, struct job_tally **tallies, struct error *error)
 {
   size_t nodes = minutes->scene->report->node_count;
 
   minutes->chunk_count = 0; /* the walk is over */
-  for (size_t item = 0; item < JOB_ITEM_COUNT; item++)
-    for (int of_job = 0; of_job < 2; of_job++) {
-      const char *group = of_job && job_items[item].own ? job_items[item].own : job_items[item].group;
-      struct asking asking = { .minutes = minutes, .tallies = tallies, .item = item, .of_job = of_job };
-      bool wanted = false;
-      for (size_t i = 0; i < nodes; i++)
-        wanted |= minutes->lists[i] && tallies[i] && tallies[i][item].metric && tallies[i][item].of_job == of_job;
-      if (wanted && !job_item_is_of_gpus (item) && ask (&asking, group, job_items[item].metric, of_job, error) < 0)
-        return -1;
-    }
+  for (size_t i = 0; i < nodes; i++)
+    if (minutes->nodes[i].list && !tallies[i])
+      tallies[i] = memory_new (JOB_ITEM_COUNT, sizeof tallies[i][0]);
   if (job_minutes_add_gpus (minutes, minutes->scene, tallies, error) < 0)
     return -1;
+  for (size_t item = 0; item < JOB_ITEM_COUNT; item++)
+    if (add_item (minutes, tallies, item, error) < 0)
+      return -1;
+  if (minutes->scene->report->bare && job_minutes_ask (minutes, HISTORY_MINUTES, CPUS, error) < 0)
+    return -1;
   for (size_t i = 0; i < nodes; i++) {
-    if (!minutes->lists[i])
+    if (!minutes->nodes[i].list)
       continue;
     add_samples (minutes, i);
     for (size_t item = 0; tallies[i] && item < JOB_ITEM_COUNT; item++)

@@ -64,6 +64,19 @@ close_between (const struct job_minutes *minutes, size_t node, const struct chun
   }
 }
 
+int64_t
+job_minutes_without_chunks (const struct job_minutes *minutes, const struct walk_chunk *chunks, size_t count)
+{
+  int64_t first_ns = INT64_MAX;
+
+  for (size_t i = 0; i < count; i++)
+    first_ns = chunks[i].row->first_time < first_ns ? chunks[i].row->first_time : first_ns;
+  if (first_ns <= minutes->scene->report->started_ns)
+    return 0;
+  return tier_minute (first_ns) < minutes->first + minutes->count ? tier_minute (first_ns) - minutes->first + 1
+                                                                  : minutes->count;
+}
+
 void
 job_minutes_open (const struct job_minutes *minutes, size_t node, const struct walk_chunk *chunks, size_t count)
 {

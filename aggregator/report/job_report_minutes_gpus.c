@@ -12,7 +12,8 @@
 /* A minute of a node's GPUs together: a million of them in a large job's report. */
 struct together {
   float sum, min, max;
-  uint16_t count, gpus;
+  uint32_t count;
+  uint16_t gpus;
 };
 
 struct one_gpu {
@@ -64,7 +65,7 @@ put_together (struct adding *adding, size_t node, const struct history_point *po
     adding->together[node] = memory_new (minutes_of (adding->report), sizeof *to);
   to = &adding->together[node][tier_minute (point->time_ns) - tier_minute (adding->report->started_ns)];
   to->gpus++;
-  to->count = point->count > to->count ? (uint16_t) point->count : to->count;
+  to->count = point->count > to->count ? (uint32_t) point->count : to->count;
   to->sum += (float) point->sum;
   to->min += (float) point->min;
   to->max += (float) point->max;
@@ -76,16 +77,17 @@ take_points (void *context, void *series, const struct history_point *points, si
   struct adding *adding = context;
   const struct one_gpu *one = series;
   const struct job_tally *power;
-  double period;
+  double passed;
 
   if (!one)
     return;
   power = &adding->tallies[one->node][JOB_GPU_USAGE];
-  period = power->passed ? power->passed_seconds / (double) power->passed : 1;
+  passed = power->passed ? power->passed_seconds / (double) power->passed : 1;
   for (size_t i = 0; i < count; i++) {
-    if (!job_minutes_has (adding->minutes, one->node, points[i].time_ns))
+    double period = job_minutes_period (adding->minutes, one->node, points[i].time_ns);
+    if (!job_minutes_take (adding->minutes, one->node, &points[i]))
       continue;
-    job_gpus_take_minute (one->gpu, adding->number, &points[i], period);
+    job_gpus_take_minute (one->gpu, adding->number, &points[i], period > 0 ? period : passed);
     if (adding->item < JOB_ITEM_COUNT && adding->tallies[one->node][adding->item].metric)
       put_together (adding, one->node, &points[i]);
   }
@@ -108,7 +110,8 @@ tally_node (const struct adding *adding, size_t node)
                                    .min = (double) from->min / divisor,
                                    .max = (double) from->max / divisor };
     if (from->count)
-      job_tally_minute (tally, adding->report, series, &point);
+      job_tally_minute (tally, adding->report, series, &point,
+                        job_minutes_period (adding->minutes, node, point.time_ns));
   }
 }
 

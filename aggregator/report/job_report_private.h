@@ -33,6 +33,7 @@ struct job_watch {
   bool beyond;       /* it reported numbers that no machine has */
   bool in_part;      /* nothing measures the energy of the whole node */
   bool without_gpus; /* the job has no GPU there, as far as is known */
+  bool bare;         /* its last samples have no frames any more */
 };
 
 struct job_scene {

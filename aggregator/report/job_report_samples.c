@@ -45,13 +45,6 @@ struct reading {
 
 /* ---- tables ---- */
 
-/* A gauge of processes that are gone means nothing, except a peak that is still reported. */
-static bool
-is_of_processes (size_t item, const struct metric *metric, double value)
-{
-  return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
-}
-
 static bool
 is_another (const void *without, const char *label, size_t length)
 {
@@ -109,7 +102,7 @@ take_item (struct reading *reading, size_t item, const struct report_group *pair
   }
   value = job_number (&shown);
   reading->scene->watches[reading->index].beyond |= shown.type != VALUE_MISSING && isnan (value);
-  if (isnan (value) || (reading->gone && is_of_processes (item, metric, value)))
+  if (isnan (value) || (reading->gone && job_tally_is_of_processes (item, metric, value)))
     return;
   if (metric->kind == COUNTER && !job_is_share (metric)) {
     if (job_is_beyond (value / seconds)) {
@@ -165,6 +158,11 @@ pass_minutes (struct reading *reading, size_t first, const struct report_group *
 
   if (!kept->valid && !table_is_comparable (pair->now))
     return true;
+  if (!kept->valid && job_minutes_bare (reading->minutes, reading->index)) {
+    if (to)
+      keep_table (kept, to, session, time_ns - report_elapsed_ns (pair));
+    return true;
+  }
   if (passed_ns < 0 || kept->session != session || to->group != kept->table.group)
     return false;
   for (size_t i = first; i < JOB_ITEM_COUNT; i++) {
@@ -239,6 +237,7 @@ take_liveness (struct reading *reading, const struct cluster_frame *frame)
   if (!liveness)
     return;
   watch->period_ns = job_period_ns (liveness);
+  watch->bare = false;
   if (watch->first_ns != INT64_MIN &&
       job_minutes_between (reading->minutes, reading->index, watch->last_ns, frame->time_ns))
     watch->last_ns = frame->time_ns - report_elapsed_ns (&frame->groups[columns->liveness]);
@@ -408,15 +407,15 @@ sample_frame (void *context, const struct cluster_frame *frame)
 static const struct view samples_view = { .name = "samples", .frame = sample_frame };
 
 static void
-look_at_chunks (void *context, const struct walk_chunk *chunks, size_t count)
+look_at_chunks (void *context, size_t node, const struct walk_chunk *chunks, size_t count)
 {
-  job_minutes_look (((struct reading *) context)->minutes, chunks, count);
+  job_minutes_look (((struct reading *) context)->minutes, node, chunks, count);
 }
 
 static void
-choose_chunks (void *context, struct walk_chunk *chunks, size_t count)
+choose_chunks (void *context, size_t node, struct walk_chunk *chunks, size_t count)
 {
-  job_minutes_choose (((struct reading *) context)->minutes, chunks, count);
+  job_minutes_choose (((struct reading *) context)->minutes, node, chunks, count);
 }
 
 static int

@@ -110,6 +110,8 @@ add_head (struct page *page)
   else
     add_line (page, "Nodes", "%zu%s%s%s", report->node_count, report->node_count ? ": " : "", buffer_text (&nodes),
               cpus);
+  if (report->minute_samples)
+    add_line (page, "Read from", "%s", words_resolution (report).text);
   buffer_free (&nodes);
   buffer_free (&command);
 }

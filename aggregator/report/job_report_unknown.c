@@ -92,7 +92,7 @@ end_gap (struct job_scene *scene, size_t index)
   if ((double) (pause_end - watch->last_ns) <= most)
     return;
   job_report_add_gap (node, watch->last_ns, report->until_ns);
-  node->lost |= watch->after_ns == INT64_MIN && !scene->cut;
+  node->lost |= watch->after_ns == INT64_MIN && !scene->cut && !watch->bare;
 }
 
 void
@@ -136,6 +136,11 @@ say_job (struct job_scene *scene)
   else if (!watched)
     job_report_say (report, "The history has no samples of this job's time: they were deleted for their age, or never "
                             "came.");
+  if (report->bare_samples)
+    job_report_say (report,
+                    "The frames of %s %% of the samples were deleted for their age: of these minutes are known, "
+                    "without errors, and without which GPUs the job had.",
+                    words_number (job_report_share (report, report->bare_samples)).text);
   if (watched && !described && !*report->user)
     job_report_say (report, "No node has reported the job's user, name and command.");
   late = watched ? (double) (first - report->started_ns) / NS_PER_S : 0;

@@ -80,6 +80,8 @@ add_times (struct sheet_facts *facts, const struct job_report *report, struct bu
   buffer_add_string (begin_value (value),
                      words_duration ((double) (report->until_ns - report->started_ns) / NS_PER_S).text);
   add_fact (facts, "Duration", value);
+  buffer_add_string (begin_value (value), words_resolution (report).text);
+  add_fact (facts, "Read from", value);
 }
 
 static void

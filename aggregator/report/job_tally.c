@@ -9,7 +9,9 @@
 
 #define LONG_NS (2 * 3600 * NS_PER_S)
 #define LONG_NODES_NS (48 * 3600 * NS_PER_S) /* of all nodes together */
+#define HOURS_NS (96 * 3600 * NS_PER_S)
 #define MINUTE_NS (60 * NS_PER_S)
+#define HOUR_NS (60 * MINUTE_NS)
 
 /* ---- bins ---- */
 
@@ -21,11 +23,17 @@ job_is_long (const struct job_report *report)
   return span >= LONG_NS && (double) span * (double) report->node_count >= LONG_NODES_NS;
 }
 
+bool
+job_is_of_hours (const struct job_report *report)
+{
+  return job_is_long (report) && report->until_ns - report->started_ns >= HOURS_NS;
+}
+
 /* A sample covers the time before it, so a bin includes its last instant and not its first; but a minute its first. */
 size_t
 job_bin_of (const struct job_report *report, int64_t time_ns)
 {
-  int64_t since = time_ns - report->bins_ns - !report->whole_minutes;
+  int64_t since = time_ns - report->bins_ns - (report->grain_ns < MINUTE_NS);
   size_t bin = since <= 0 ? 0 : (size_t) (since / report->bin_ns);
 
   return bin < report->bins ? bin : report->bins - 1;
@@ -34,10 +42,9 @@ job_bin_of (const struct job_report *report, int64_t time_ns)
 void
 job_bins_make (struct job_report *report, int64_t period_ns)
 {
-  int64_t least, span;
+  int64_t least = job_is_of_hours (report) ? HOUR_NS : job_is_long (report) || report->bare ? MINUTE_NS : 1, span;
 
-  report->whole_minutes = job_is_long (report);
-  least = report->whole_minutes ? MINUTE_NS : 1;
+  report->grain_ns = least;
   report->bins_ns = report->started_ns - report->started_ns % least;
   span = report->until_ns - report->bins_ns;
   report->bin_ns = (span + JOB_REPORT_BINS - 1) / JOB_REPORT_BINS;
@@ -86,6 +93,12 @@ fill_bin (struct job_series *series, unsigned *so_far, size_t bin, unsigned coun
 /* ---- values ---- */
 
 bool
+job_tally_is_of_processes (size_t item, const struct metric *metric, double value)
+{
+  return job_items[item].of_job && metric->kind == GAUGE && (job_items[item].combination != JOB_MAXIMUM || value <= 0);
+}
+
+bool
 job_tally_count (struct job_tally *tally, const struct value *value)
 {
   bool fell;
@@ -117,13 +130,13 @@ job_tally_sample (struct job_tally *tally, const struct job_report *report, stru
     fill_bin (series, &tally->counts[i], i, 1, value, value);
 }
 
-/* Counters become rates by the mean time between the samples that were passed over. */
 void
 job_tally_minute (struct job_tally *tally, const struct job_report *report, struct job_series *series,
-                  const struct history_point *point)
+                  const struct history_point *point, double period)
 {
   bool counter = tally->metric->kind == COUNTER, share = job_is_share (tally->metric);
-  double seconds = counter && tally->passed ? tally->passed_seconds / (double) tally->passed : 1;
+  double passed = tally->passed ? tally->passed_seconds / (double) tally->passed : 1;
+  double seconds = !counter ? 1 : period > 0 ? period : passed;
   double divisor = counter && !share ? seconds : 1;
   size_t bin = job_bin_of (report, point->time_ns);
 
@@ -132,16 +145,25 @@ job_tally_minute (struct job_tally *tally, const struct job_report *report, stru
   make_known (series, report->bins);
   series->minimum = fmin (series->minimum, point->min / divisor);
   series->maximum = fmax (series->maximum, point->max / divisor);
-  tally->minutes += point->count;
+  tally->minutes += period > 0 ? 0 : point->count;
   tally->sum += point->sum * seconds / divisor;
   tally->weight += (double) point->count * seconds;
   if (counter && !share) {
     tally->change += point->sum;
-    tally->minutes_change += point->sum;
+    tally->minutes_change += period > 0 ? 0 : point->sum;
     tally->changed = true;
   }
   fill_bin (series, &tally->counts[bin], bin, (unsigned) point->count, point->sum / (double) point->count / divisor,
             point->max / divisor);
+}
+
+void
+job_tally_gap (struct job_tally *tally, const struct history_point *point)
+{
+  if (tally->metric->kind != COUNTER || job_is_share (tally->metric) || job_is_beyond (point->sum))
+    return;
+  tally->change += point->sum;
+  tally->changed = true;
 }
 
 void

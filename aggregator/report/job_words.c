@@ -116,6 +116,20 @@ words_value (double value, const char *unit)
 }
 
 struct words
+words_resolution (const struct job_report *report)
+{
+  double hours = job_report_share (report, report->hour_samples);
+  double minutes = job_report_share (report, report->minute_samples - report->hour_samples);
+  struct words words = { "" };
+
+  if (hours > 0)
+    snprintf (words.text, sizeof words.text, "hours for %.3g %%, minutes for %.3g %% of the samples", hours, minutes);
+  else if (minutes > 0)
+    snprintf (words.text, sizeof words.text, "minutes for %.3g %% of the samples", minutes);
+  return words;
+}
+
+struct words
 words_times (double times)
 {
   struct words words = { "-" };

@@ -25,7 +25,9 @@ struct words words_value (double value, const char *unit); /* "12.3 GiB"; "-": N
 struct words words_times (double times);                   /* "3.0x" */
 struct words words_duration (double seconds);              /* "1 h 23 min", "12.5 s" */
 struct words words_time (int64_t time_ns);                 /* local: "2026-11-21 10:20:11 CET" */
-struct words words_clock (int64_t time_ns);                /* local: "10:20:11" */
+struct words
+words_resolution (const struct job_report *report); /* "hours for 98.1 % of the samples"; "": frames alone */
+struct words words_clock (int64_t time_ns);         /* local: "10:20:11" */
 
 #define JOB_REMARKS_TITLE "What its counters show"
 #define JOB_UNKNOWN_TITLE "What this report does not know"

@@ -5,6 +5,11 @@
 #include "aggregator/send/protobuf.h"
 #include "aggregator/send/send_type.h"
 
+enum { PROTOCOL_AUTO, PROTOCOL_1, PROTOCOL_2 };
+struct remote_write_options {
+  int protocol;
+};
+
 /* Sample: value = 1 (double), timestamp = 2 (ms). It is field 2 of either one's TimeSeries. */
 #define SAMPLE_MAX (2 + 9 + 1 + VARINT_MAX)
 

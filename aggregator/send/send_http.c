@@ -21,24 +21,26 @@ struct send_http {
   const struct send_options *options;
   CURL *easy;
   CURLM *multi;
-  struct curl_slist **headers; /* of each form */
-  size_t form_count;
   char why[CURL_ERROR_SIZE];
   struct send_answer *answer;
   size_t text;
   atomic_bool stop;
 };
 
-/* The first words of an answer, in one line; the rest is read and forgotten. */
+/* The first words of an answer, in one line, and its first bytes; the rest is read and forgotten. */
 static size_t
 take_text (char *bytes, size_t size, size_t count, void *context)
 {
   struct send_http *http = context;
-  size_t room = sizeof http->answer->text - 1 - http->text, length = size * count < room ? size * count : room;
+  struct send_answer *answer = http->answer;
+  size_t room = sizeof answer->text - 1 - http->text, length = size * count < room ? size * count : room;
+  size_t left = sizeof answer->body - answer->length, taken = size * count < left ? size * count : left;
 
+  memcpy (answer->body + answer->length, bytes, taken);
+  answer->length += taken;
   for (size_t i = 0; i < length; i++) {
     bool plain = (unsigned char) bytes[i] >= ' ' && bytes[i] != 0x7f;
-    http->answer->text[http->text++] = plain ? bytes[i] : ' ';
+    answer->text[http->text++] = plain ? bytes[i] : ' ';
   }
   return size * count;
 }
@@ -55,6 +57,8 @@ take_head (char *bytes, size_t size, size_t count, void *context)
 
   snprintf (line, sizeof line, "%.*s", (int) (size * count), bytes);
   answer->closes |= strncmp (line, "HTTP/1.0 ", 9) == 0 || strncasecmp (line, "Connection: close", 17) == 0;
+  if (strncasecmp (line, "Date: ", 6) == 0)
+    answer->date_s = curl_getdate (line + 6, NULL);
   if (strncasecmp (line, written, strlen (written)) == 0 &&
       sscanf (line + strlen (written), "%31[A-Za-z]-%*7[A-Za-z]: %" SCNu64, kind, &number) == 2) {
     answer->counted = true;
@@ -74,7 +78,7 @@ make_headers (const char *const *headers)
 }
 
 struct send_http *
-send_http_create (const struct send_options *options, const struct send_type *type)
+send_http_create (const struct send_options *options)
 {
   struct send_http *http = memory_new (1, sizeof *http);
   long timeout_ms = (long) (options->timeout_ns / NS_PER_MS);
@@ -84,11 +88,6 @@ send_http_create (const struct send_options *options, const struct send_type *ty
   http->multi = curl_multi_init ();
   if (!http->easy || !http->multi)
     abort ();
-  http->form_count = type->form_count;
-  http->headers = memory_new (type->form_count, sizeof http->headers[0]);
-  for (size_t i = 0; i < type->form_count; i++)
-    http->headers[i] = make_headers (type->forms[i].headers);
-  curl_easy_setopt (http->easy, CURLOPT_URL, options->url);
   curl_easy_setopt (http->easy, CURLOPT_POST, 1L);
   curl_easy_setopt (http->easy, CURLOPT_USERAGENT, "synop/" SYNOP_VERSION);
   curl_easy_setopt (http->easy, CURLOPT_NOSIGNAL, 1L);
@@ -115,15 +114,14 @@ send_http_destroy (struct send_http *http)
     return;
   curl_easy_cleanup (http->easy);
   curl_multi_cleanup (http->multi);
-  for (size_t i = 0; i < http->form_count; i++)
-    curl_slist_free_all (http->headers[i]);
-  free (http->headers);
   free (http);
 }
 
 void
 send_http_stop (struct send_http *http)
 {
+  if (!http)
+    return;
   atomic_store (&http->stop, true);
   curl_multi_wakeup (http->multi);
 }
@@ -145,11 +143,17 @@ read_secret (const char *path, char secret[SECRET_MAX], struct send_answer *answ
 }
 
 static int
-set_secrets (struct send_http *http, struct send_answer *answer)
+set_secrets (struct send_http *http, const struct send_request *request, struct send_answer *answer)
 {
   const struct send_options *options = http->options;
   char secret[SECRET_MAX];
   int result = 0;
+
+  if (request->sigv4) {
+    curl_easy_setopt (http->easy, CURLOPT_AWS_SIGV4, request->sigv4);
+    curl_easy_setopt (http->easy, CURLOPT_USERNAME, request->user);
+    curl_easy_setopt (http->easy, CURLOPT_PASSWORD, request->password);
+  }
 
   if (*options->bearer_file && (result = read_secret (options->bearer_file, secret, answer)) == 0) {
     curl_easy_setopt (http->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
@@ -187,8 +191,9 @@ perform (struct send_http *http)
 }
 
 void
-send_http_post (struct send_http *http, size_t form, const struct buffer *body, struct send_answer *answer)
+send_http_post (struct send_http *http, const struct send_request *request, struct send_answer *answer)
 {
+  struct curl_slist *headers;
   curl_off_t after = 0;
   long connections = 0;
   CURLcode code;
@@ -196,12 +201,15 @@ send_http_post (struct send_http *http, size_t form, const struct buffer *body, 
   *answer = (struct send_answer){ 0 };
   http->answer = answer;
   http->text = 0;
-  if (set_secrets (http, answer) < 0)
+  if (set_secrets (http, request, answer) < 0)
     return;
-  curl_easy_setopt (http->easy, CURLOPT_HTTPHEADER, http->headers[form]);
-  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) body->length);
-  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDS, body->data);
+  headers = make_headers (request->headers);
+  curl_easy_setopt (http->easy, CURLOPT_URL, request->url ? request->url : http->options->url);
+  curl_easy_setopt (http->easy, CURLOPT_HTTPHEADER, headers);
+  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) request->body.length);
+  curl_easy_setopt (http->easy, CURLOPT_POSTFIELDS, request->body.data);
   code = perform (http);
+  curl_slist_free_all (headers);
   curl_easy_getinfo (http->easy, CURLINFO_NUM_CONNECTS, &connections);
   answer->fresh = connections > 0;
   if (code == CURLE_OK) {

@@ -40,7 +40,8 @@ struct send_node {
 };
 
 struct send_nodes {
-  const struct send_options *options;
+  int64_t period_ns;
+  bool stale; /* markers are given where series end */
   struct history_file *file;
   struct globs groups;
   struct naming *naming;
@@ -54,18 +55,19 @@ struct send_nodes {
 };
 
 struct send_nodes *
-send_nodes_create (const struct send_options *options, struct history_file *file, struct error *error)
+send_nodes_create (const struct send_options *options, void *type_state, struct history_file *file, struct error *error)
 {
   struct send_nodes *nodes = memory_new (1, sizeof *nodes);
   char folder[4096];
 
-  nodes->options = options;
+  nodes->period_ns = send_period (options);
+  nodes->stale = send_type_of (options)->stale;
   nodes->file = file;
   globs_init (&nodes->groups, options->groups);
-  nodes->cache = send_cache_create (options);
+  nodes->cache = send_cache_create (options, type_state);
   nodes->naming = naming_create ();
   data_folder ("aggregator", "names", folder, sizeof folder);
-  if (naming_load (nodes->naming, options->names, folder, error) < 0) {
+  if (naming_load (nodes->naming, send_names (options), folder, error) < 0) {
     send_nodes_destroy (nodes);
     return NULL;
   }
@@ -154,7 +156,7 @@ give_tables (struct send_nodes *nodes, const struct send_node *node, const struc
     sample.series = send_series_find (nodes->cache, &series);
     of->sum = (of->sum ^ sample.series->hash) * UINT64_C (0x9e3779b97f4a7c15);
     of->count++;
-    if (!give)
+    if (!give || !sample.series->wanted)
       continue;
     sample.value = series_number (&series);
     give (context, &sample);
@@ -214,8 +216,9 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
     if (!groups[slot_of (node->schema, &series)])
       continue;
     sample.series = send_series_find (nodes->cache, &series);
-    if (!nodes->hash_count ||
-        !bsearch (&sample.series->hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes))
+    if (sample.series->wanted &&
+        (!nodes->hash_count ||
+         !bsearch (&sample.series->hash, nodes->hashes, nodes->hash_count, sizeof nodes->hashes[0], compare_hashes)))
       give (context, &sample);
   }
 }
@@ -225,7 +228,7 @@ send_nodes_end (struct send_nodes *nodes, struct send_node *node, int64_t time_n
 {
   bool all[SCHEMA_GROUPS_MAX + 1];
 
-  if (!node->schema || time_ns <= node->newest_ns)
+  if (!nodes->stale || !node->schema || time_ns <= node->newest_ns)
     return;
   memset (all, true, sizeof all);
   nodes->hash_count = 0;
@@ -249,7 +252,7 @@ choose_tables (struct send_nodes *nodes, const struct send_node *node, const str
   for (size_t i = 0; i < schema->group_count; i++) {
     const struct table *now = frame->groups[i].now;
     bool once = schema->groups[i]->flags & GROUP_ONCE;
-    due[i] = now && (once || send_is_due (frame->time_ns, now->period_ns, nodes->options->period_ns));
+    due[i] = now && (once || send_is_due (frame->time_ns, now->period_ns, nodes->period_ns));
     any |= due[i] && !once;
   }
   for (size_t i = 0; i < schema->group_count; i++) {
@@ -347,7 +350,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
     node->late_ns = any ? frame.time_ns : node->late_ns;
     return 0;
   }
-  if (give)
+  if (give && nodes->stale)
     give_changes (nodes, node, &frame, sent, give, context);
   note (node, &frame, due, any, sent);
   return 0;
@@ -358,7 +361,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
 static void
 take_before (struct send_nodes *nodes, struct send_node *node, const struct chunk_list *list)
 {
-  send_window_read (&nodes->before, nodes->file, list, nodes->options->period_ns);
+  send_window_read (&nodes->before, nodes->file, list, nodes->period_ns);
   for (size_t i = 0; i < nodes->before.count; i++) {
     struct send_frame_parts parts;
     if (send_window_frame (&nodes->before, &nodes->before.frames[i], &parts) == 0)

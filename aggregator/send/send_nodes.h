@@ -13,7 +13,8 @@ struct send_nodes;
 
 typedef void send_give_fn (void *context, const struct send_sample *sample);
 
-struct send_nodes *send_nodes_create (const struct send_options *options, struct history_file *file,
+/* `type_state`: the type's, which may be asked what it wants. */
+struct send_nodes *send_nodes_create (const struct send_options *options, void *type_state, struct history_file *file,
                                       struct error *error);
 void send_nodes_destroy (struct send_nodes *nodes); /* NULL is fine */
 /* One that is not known yet is read from the history: what was sent of it up to that chunk. */

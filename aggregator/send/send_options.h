@@ -1,4 +1,4 @@
-/* The options of a section [send NAME]. */
+/* The options of a section [send NAME]: those that types share, and behind them the type's own. */
 #ifndef SYNOP_AGGREGATOR_SEND_OPTIONS_H
 #define SYNOP_AGGREGATOR_SEND_OPTIONS_H
 
@@ -7,18 +7,23 @@
 #include "aggregator/send/send_type.h"
 #include "synop/config.h"
 
-enum { PROTOCOL_AUTO, PROTOCOL_1, PROTOCOL_2 };
-
 struct send_options {
-  int type, protocol;
+  int type;
   char *url, *names, *groups, *nodes, *job, *labels;
   int64_t period_ns, timeout_ns, retry_ns, repeat_ns;
-  char *bearer_file, *user, *password_file, *ca, *certificate, *key;
+  char *bearer_file, *token_file, *user, *password_file, *ca, *certificate, *key;
 };
 
 extern const struct config_type send_config_type;
 
 const struct send_type *send_type_of (const struct send_options *options);
+const void *send_own (const struct send_options *options); /* the type's own options */
+/* What was given, or the type's default. */
+const char *send_names (const struct send_options *options);
+int64_t send_period (const struct send_options *options); /* 0: each frame */
+bool send_posts (const struct send_options *options);     /* over HTTP; else its type delivers */
+
+bool send_is_stopped (const struct send_setting *setting);
 
 #define SEND_EXTRAS_MAX 62
 /* The next of "NAME=VALUE, NAME=VALUE": 1, 0 at the end, -1 and error when it is none. `at` moves on. */

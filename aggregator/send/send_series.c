@@ -10,6 +10,8 @@
 #define SERIES_MAX 65536 /* some 30 MB */
 
 struct send_cache {
+  const struct send_type *type;
+  void *type_state;
   const char *job;
   struct send_extra *extras;
   size_t extra_count;
@@ -23,12 +25,14 @@ struct send_cache {
 };
 
 struct send_cache *
-send_cache_create (const struct send_options *options)
+send_cache_create (const struct send_options *options, void *type_state)
 {
   struct send_cache *cache = memory_new (1, sizeof *cache);
   const char *at = options->labels;
 
   cache->job = options->job;
+  cache->type = send_type_of (options);
+  cache->type_state = type_state;
   cache->next = &cache->first;
   cache->extras = memory_new (SEND_EXTRAS_MAX, sizeof cache->extras[0]);
   while (cache->extra_count < SEND_EXTRAS_MAX && send_extra_next (&at, &cache->extras[cache->extra_count], NULL) > 0)
@@ -215,6 +219,7 @@ find_by_key (struct send_cache *cache, const struct series *series, struct serie
   memcpy (found->key, cache->key.data, cache->key.length);
   list_labels (cache, series);
   set_labels (cache, found);
+  found->wanted = !cache->type->wants || cache->type->wants (cache->type_state, found);
   HASH_ADD (hh, cache->series, key, found->key_length, found);
   return found;
 }

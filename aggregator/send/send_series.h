@@ -33,6 +33,7 @@ struct send_series {
   size_t label_count, instance; /* that one has the node's name */
   size_t size;                  /* of the labels' texts */
   uint64_t hash;                /* of the labels; whatever the node */
+  bool wanted;                  /* by the type; else it is never a sample */
   void *encoded;                /* the type's, which is freed with it; NULL at first */
   /* The rest is private. */
   struct send_series *following; /* which was wanted after it the last time */
@@ -43,7 +44,8 @@ struct send_series {
 
 struct send_cache;
 
-struct send_cache *send_cache_create (const struct send_options *options);
+/* `type_state`: the type's, which may be asked what it wants. */
+struct send_cache *send_cache_create (const struct send_options *options, void *type_state);
 void send_cache_destroy (struct send_cache *cache); /* NULL is fine */
 /* Valid until send_cache_trim. */
 struct send_series *send_series_find (struct send_cache *cache, const struct series *series);

@@ -118,7 +118,7 @@ is_wanted (struct send_senders *senders, int64_t now_ns)
   bool wanted = false;
 
   for (struct running *one = senders->running; one; one = one->next) {
-    int64_t every = one->options->period_ns > FLUSH_EVERY ? one->options->period_ns : FLUSH_EVERY;
+    int64_t period = send_period (one->options), every = period > FLUSH_EVERY ? period : FLUSH_EVERY;
     int64_t instant = (now_ns - FRAMES_COME) / every * every;
     sender_count (one->sender, &one->counts);
     wanted |= one->counts.live && instant > senders->flushed_ns - FRAMES_COME;
@@ -199,7 +199,7 @@ write_json (const struct send_senders *senders, struct json *json)
     json_key (json, "type");
     json_text (json, send_type_of (one->options)->name);
     json_key (json, "url");
-    json_text (json, one->options->url);
+    json_text (json, sender_target (one->sender));
     json_key (json, "protocol");
     json_text (json, counts->form ? counts->form : "");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -223,12 +223,12 @@ write_table (const struct send_senders *senders, struct buffer *out)
   for (struct running *one = senders->running; one; one = one->next)
     width = (int) strlen (one->name) > width ? (int) strlen (one->name) : width;
   if (senders->running)
-    buffer_printf (out, "%-*s  %12s  %9s  %9s  %9s  %s\n", width, "SENDER", "SENT", "DROPPED", "WAITING", "BEHIND",
-                   "ERROR");
+    buffer_printf (out, "%-*s  %-12s  %12s  %9s  %9s  %9s  %s\n", width, "SENDER", "TYPE", "SENT", "DROPPED", "WAITING",
+                   "BEHIND", "ERROR");
   for (struct running *one = senders->running; one; one = one->next)
-    buffer_printf (out, "%-*s  %12" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %7.1f s  %s\n", width, one->name,
-                   one->counts.sent, one->counts.dropped, one->counts.waiting, behind (senders, &one->counts),
-                   one->counts.error);
+    buffer_printf (out, "%-*s  %-12s  %12" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %7.1f s  %s\n", width, one->name,
+                   send_type_of (one->options)->name, one->counts.sent, one->counts.dropped, one->counts.waiting,
+                   behind (senders, &one->counts), one->counts.error);
   if (senders->running)
     buffer_add_string (out, "\n");
 }

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "aggregator/send/sender_private.h"
 #include "synop/clock.h"
@@ -59,83 +61,69 @@ count_taken (struct sender *sender, uint64_t samples)
   pthread_mutex_unlock (&sender->mutex);
 }
 
-/* The parts of the batch from the one until before the other. */
-static int
-send_parts (struct sender *sender, size_t from, size_t to)
+static void
+count_answer (struct sender *sender, size_t count, enum send_verdict verdict, const struct send_answer *answer)
 {
-  const struct send_batch *batch = &sender->batch;
-  size_t begin = from ? batch->parts[from - 1].end : 0, count = batch->parts[to - 1].end - begin;
-  enum send_verdict verdict = SEND_TAKEN;
-  struct send_answer answer = { 0 };
-  uint64_t taken = count;
+  uint64_t taken = verdict == SEND_REFUSED ? 0 : verdict == SEND_PART && answer->taken < count ? answer->taken : count;
 
-  if (count && sender_post (sender, batch->samples + begin, count, &answer, &verdict) < 0)
-    return -1;
-  if (verdict == SEND_REFUSED && to - from > 1)
-    return send_parts (sender, from, from + (to - from) / 2) < 0 ? -1 : send_parts (sender, from + (to - from) / 2, to);
-  if (verdict == SEND_REFUSED)
-    taken = 0;
-  if (verdict == SEND_PART)
-    taken = answer.taken < count ? answer.taken : count;
   if (taken)
     count_taken (sender, taken);
   if (taken < count)
-    count_refused (sender, count - taken, &answer);
-  sender->place.time_ns = batch->parts[to - 1].time_ns;
-  sender->place.part = batch->parts[to - 1].chunk;
+    count_refused (sender, count - taken, answer);
+}
+
+/* Of the batch those from `from` until before `to`, in as many requests as they take. */
+static int
+send_items (struct sender *sender, size_t from, size_t to)
+{
+  while (from < to) {
+    struct send_load load = send_batch_load (&sender->batch, from, to);
+    enum send_verdict verdict = SEND_TAKEN;
+    struct send_answer answer;
+    size_t count, middle;
+    if (sender_post (sender, &load, &count, &answer, &verdict) < 0)
+      return -1;
+    middle = verdict == SEND_REFUSED ? send_batch_middle (&sender->batch, from, from + count) : 0;
+    if (!middle)
+      count_answer (sender, count, verdict, &answer);
+    else if (send_items (sender, from, middle) < 0 || send_items (sender, middle, from + count) < 0)
+      return -1;
+    from += count;
+  }
+  return 0;
+}
+
+static int
+send_batch (struct sender *sender)
+{
+  const struct send_batch *batch = &sender->batch;
+
+  if (!batch->part_count)
+    return 0;
+  if (send_items (sender, 0, batch->count) < 0)
+    return -1;
+  sender->place.time_ns = batch->parts[batch->part_count - 1].time_ns;
+  sender->place.part = batch->parts[batch->part_count - 1].chunk;
   return 0;
 }
 
 /* ---- the window ---- */
 
-static bool
-is_done (const struct history_place *place, const struct send_frame *frame)
-{
-  return frame->time_ns < place->time_ns || (frame->time_ns == place->time_ns && frame->chunk <= place->part);
-}
-
 static void
-take_frame (struct sender *sender, struct send_node *node, const struct send_frame_parts *parts, bool done)
+rest_all (struct sender *sender)
 {
-  struct error error;
-
-  if (send_nodes_take (sender->nodes, node, parts, done ? NULL : send_batch_add, &sender->batch, &error) == 0)
-    return;
-  log_warning ("send %s: a frame of %s is left out: %s", sender->name, parts->header.node, error.text);
-  pthread_mutex_lock (&sender->mutex);
-  sender->counts.broken++;
-  pthread_mutex_unlock (&sender->mutex);
-}
-
-/* Frames of different nodes from `at` on, all late or all not. Returns where the next batch begins. */
-static size_t
-make_batch (struct sender *sender, size_t at)
-{
-  send_batch_begin (&sender->batch);
-  for (; at < sender->window.count && !send_batch_is_full (&sender->batch); at++) {
-    const struct send_frame *frame = &sender->window.frames[at];
-    struct send_frame_parts parts;
-    struct send_node *node;
-    bool late, done = is_done (&sender->place, frame);
-    if (send_window_frame (&sender->window, frame, &parts) < 0)
-      continue;
-    node = send_nodes_find (sender->nodes, parts.header.node, sender->place.chunk);
-    late = frame->time_ns <= send_node_newest (node);
-    if (!done && !send_batch_may (&sender->batch, node, late))
-      break;
-    take_frame (sender, node, &parts, done);
-    if (!done)
-      send_batch_end_part (&sender->batch, node, frame->time_ns, frame->chunk);
-  }
-  return at;
+  if (sender->lines)
+    send_lines_rest (sender->lines);
+  else
+    send_nodes_rest (sender->nodes);
 }
 
 static int
 send_window (struct sender *sender)
 {
   for (size_t at = 0; at < sender->window.count;) {
-    at = make_batch (sender, at);
-    if (sender->batch.part_count && send_parts (sender, 0, sender->batch.part_count) < 0)
+    at = sender_make_batch (sender, at);
+    if (send_batch (sender) < 0)
       return -1;
     if (at < sender->window.count && save_place (sender) < 0)
       return -1;
@@ -143,7 +131,7 @@ send_window (struct sender *sender)
   sender->place.chunk = sender->place.until;
   sender->place.time_ns = INT64_MIN;
   sender->place.part = 0;
-  send_nodes_rest (sender->nodes);
+  rest_all (sender);
   return save_place (sender);
 }
 
@@ -155,7 +143,7 @@ sender_end_node (void *context, const char *name, int64_t time_ns)
   struct sender *sender = context;
   struct send_node *node;
 
-  if (!globs_match (&sender->node_globs, name))
+  if (!sender->type->stale || !globs_match (&sender->node_globs, name))
     return;
   node = send_nodes_find (sender->nodes, name, sender->place.chunk);
   send_nodes_end (sender->nodes, node, time_ns, send_batch_add, &sender->batch);
@@ -174,7 +162,7 @@ send_gone (struct sender *sender, int64_t settled_ns)
     sender_begin_failing (sender, error.text);
     return -1;
   }
-  if (sender->batch.part_count && send_parts (sender, 0, sender->batch.part_count) < 0)
+  if (send_batch (sender) < 0)
     return -1;
   return sender->place.event != before ? save_place (sender) : 0;
 }
@@ -185,9 +173,11 @@ static void
 close_file (struct sender *sender)
 {
   send_nodes_destroy (sender->nodes);
+  send_lines_destroy (sender->lines);
   history_cursor_close (sender->cursor);
   history_file_close (sender->file);
   sender->nodes = NULL;
+  sender->lines = NULL;
   sender->cursor = NULL;
   sender->file = NULL;
 }
@@ -218,8 +208,11 @@ sender_open_file (struct sender *sender, struct error *error)
   sender->inode = status.st_ino;
   sender->file = history_file_open (sender->path, error);
   sender->cursor = sender->file ? history_cursor_open (sender->path, sender->name, &sender->place, error) : NULL;
-  sender->nodes = sender->cursor ? send_nodes_create (sender->options, sender->file, error) : NULL;
-  if (sender->nodes)
+  if (sender->cursor && sender->type->lines)
+    sender->lines = send_lines_create (sender->options, sender->file);
+  else if (sender->cursor)
+    sender->nodes = send_nodes_create (sender->options, sender->type_state, sender->file, error);
+  if (sender->lines || sender->nodes)
     return 0;
   close_file (sender);
   return -1;
@@ -282,14 +275,17 @@ take_turn (struct sender *sender)
   settled_ns = sender->settled_ns;
   pthread_mutex_unlock (&sender->mutex);
   if (sender_open_file (sender, &error) < 0 ||
-      send_window_load (&sender->window, sender->file, &sender->node_globs, sender->options->period_ns, &sender->place,
-                        &error) < 0) {
+      send_window_load (&sender->window, sender->file, &sender->node_globs, send_period (sender->options),
+                        &sender->place, &error) < 0) {
     sender_begin_failing (sender, error.text);
     return OPEN_EVERY;
   }
   count_window (sender);
-  if (sender->window.list.count == 0)
+  if (sender->window.list.count == 0) {
+    if (sender->type->rest)
+      sender->type->rest (sender->type_state);
     return send_gone (sender, settled_ns) < 0 ? OPEN_EVERY : LOOK_EVERY;
+  }
   before = sender->place;
   before.until = before.chunk;
   note_place (sender, &before);
@@ -307,6 +303,7 @@ sender_run (void *context)
 
   while (sender_rest (sender, take_turn (sender)))
     ;
+  sender->type->close (sender->type_state); /* here, since children end with the thread */
   return NULL;
 }
 
@@ -321,9 +318,13 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->path = memory_string (history);
   sender->options = options;
   sender->type = send_type_of (options);
-  sender->type_state = sender->type->open (options);
+  sender->setting = (struct send_setting){ sender->name, options, send_own (options), eventfd (0, EFD_CLOEXEC) };
+  if (sender->setting.stop < 0)
+    abort ();
+  sender->type_state = sender->type->open (&sender->setting);
+  send_batch_init (&sender->batch, sender->type);
   globs_init (&sender->node_globs, options->nodes);
-  sender->http = send_http_create (options, sender->type);
+  sender->http = send_posts (options) ? send_http_create (options) : NULL;
   sender->retry.most_ns = options->retry_ns;
   sender->settled_ns = INT64_MIN;
   pthread_mutex_init (&sender->mutex, NULL);
@@ -343,13 +344,14 @@ sender_destroy (struct sender *sender)
   pthread_cond_signal (&sender->wake);
   pthread_mutex_unlock (&sender->mutex);
   send_http_stop (sender->http);
+  eventfd_write (sender->setting.stop, 1);
   pthread_join (sender->thread, NULL);
   close_file (sender);
-  sender->type->close (sender->type_state);
   send_http_destroy (sender->http);
+  close (sender->setting.stop);
   send_window_free (&sender->window);
   send_batch_free (&sender->batch);
-  buffer_free (&sender->request);
+  buffer_free (&sender->request.body);
   globs_free (&sender->node_globs);
   pthread_cond_destroy (&sender->wake);
   pthread_mutex_destroy (&sender->mutex);
@@ -372,4 +374,10 @@ sender_count (struct sender *sender, struct sender_counts *counts)
   pthread_mutex_lock (&sender->mutex);
   *counts = sender->counts;
   pthread_mutex_unlock (&sender->mutex);
+}
+
+const char *
+sender_target (const struct sender *sender)
+{
+  return sender->type->target ? sender->type->target (&sender->setting) : sender->options->url;
 }

@@ -19,7 +19,7 @@
 struct sender;
 
 struct sender_counts {
-  uint64_t sent, dropped;     /* samples: taken; refused for good */
+  uint64_t sent, dropped;     /* samples, or lines: taken; refused for good */
   uint64_t late_dropped;      /* of those dropped: of frames that came late */
   uint64_t requests, retries; /* that were answered; tried again */
   uint64_t broken;            /* chunks that cannot be read */
@@ -37,5 +37,6 @@ void sender_destroy (struct sender *sender); /* at once, whatever hangs; NULL is
 /* All that came before this cluster time was written: chunks, and events. */
 void sender_settle (struct sender *sender, int64_t settled_ns);
 void sender_count (struct sender *sender, struct sender_counts *counts);
+const char *sender_target (const struct sender *sender); /* for people: where to */
 
 #endif

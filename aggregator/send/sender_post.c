@@ -68,7 +68,33 @@ sender_count_waiting (struct sender *sender)
   pthread_mutex_unlock (&sender->mutex);
 }
 
+/* ---- one that the type delivers ---- */
+
+static enum send_verdict
+deliver_once (struct sender *sender, const struct send_load *load, size_t *count, struct send_answer *answer)
+{
+  enum send_verdict verdict;
+
+  *count = load->count;
+  verdict = sender->type->deliver (sender->type_state, load, count, answer);
+  sender->gone |= answer->fresh;
+  return verdict;
+}
+
 /* ---- a request ---- */
+
+static void
+pack (struct sender *sender, const struct send_load *load)
+{
+  struct send_request *request = &sender->request;
+
+  *request = (struct send_request){ .body = request->body, .count = load->count, .form = "" };
+  buffer_clear (&request->body);
+  sender->type->pack (sender->type_state, load, request);
+  pthread_mutex_lock (&sender->mutex);
+  sender->counts.form = request->form;
+  pthread_mutex_unlock (&sender->mutex);
+}
 
 /* A connection that the receiver did not say it would close, and that is gone, says that the receiver may be another one by
  * now, also when nothing was sent while it was away. */
@@ -79,47 +105,57 @@ note_connection (struct sender *sender, const struct send_answer *answer)
   sender->kept = answer->status != 0 && !answer->closes;
 }
 
-static size_t
-pack (struct sender *sender, const struct send_sample *samples, size_t count)
+static enum send_verdict
+post_once (struct sender *sender, struct send_answer *answer)
 {
-  size_t form = sender->type->pack (sender->type_state, samples, count, &sender->request);
+  struct send_request *request = &sender->request;
 
-  pthread_mutex_lock (&sender->mutex);
-  sender->counts.form = sender->type->forms[form].name;
-  pthread_mutex_unlock (&sender->mutex);
-  return form;
+  answer->status = 200;
+  if (!request->body.length)
+    return sender->type->judge (sender->type_state, answer);
+  answer->status = 0;
+  if (sender->type->prepare && sender->type->prepare (sender->type_state, request, answer) < 0)
+    return SEND_AGAIN;
+  send_http_post (sender->http, request, answer);
+  note_connection (sender, answer);
+  return answer->status ? sender->type->judge (sender->type_state, answer) : SEND_AGAIN;
 }
 
-static enum send_verdict
-post_once (struct sender *sender, size_t form, struct send_answer *answer)
-{
-  enum send_verdict verdict = SEND_AGAIN;
+/* ---- until it is taken ---- */
 
-  send_http_post (sender->http, form, &sender->request, answer);
-  if (answer->status)
-    verdict = sender->type->judge (sender->type_state, answer);
-  note_connection (sender, answer);
+static enum send_verdict
+try_once (struct sender *sender, const struct send_load *load, size_t *count, struct send_answer *answer)
+{
+  enum send_verdict verdict;
+
+  *answer = (struct send_answer){ 0 };
+  if (sender->http) {
+    verdict = post_once (sender, answer);
+    *count = sender->request.count;
+  } else {
+    verdict = deliver_once (sender, load, count, answer);
+  }
   pthread_mutex_lock (&sender->mutex);
-  sender->counts.requests += answer->status != 0;
+  sender->counts.requests += answer->status != 0 || verdict != SEND_AGAIN;
   sender->counts.retries += verdict == SEND_AGAIN && !sender->end;
   pthread_mutex_unlock (&sender->mutex);
   return verdict;
 }
 
 int
-sender_post (struct sender *sender, const struct send_sample *samples, size_t count, struct send_answer *answer,
+sender_post (struct sender *sender, const struct send_load *load, size_t *count, struct send_answer *answer,
              enum send_verdict *verdict)
 {
-  size_t form = pack (sender, samples, count);
-
+  if (sender->http)
+    pack (sender, load);
   for (;;) {
     char text[512];
     if (is_ended (sender))
       return -1;
-    *verdict = post_once (sender, form, answer);
+    *verdict = try_once (sender, load, count, answer);
     if (*verdict == SEND_ANOTHER) {
       log_info ("send %s: %s", sender->name, answer->text);
-      form = pack (sender, samples, count);
+      pack (sender, load);
       continue;
     }
     if (*verdict != SEND_AGAIN)

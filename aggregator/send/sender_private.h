@@ -6,6 +6,7 @@
 
 #include "aggregator/send/send_batch.h"
 #include "aggregator/send/send_http.h"
+#include "aggregator/send/send_lines.h"
 #include "aggregator/send/send_nodes.h"
 #include "aggregator/send/send_retry.h"
 #include "aggregator/send/send_window.h"
@@ -15,9 +16,10 @@ struct sender {
   char *name, *path;
   const struct send_options *options;
   const struct send_type *type;
+  struct send_setting setting;
   void *type_state; /* the thread's */
   struct globs node_globs;
-  struct send_http *http;
+  struct send_http *http; /* NULL: the type delivers */
 
   /* Both: under the mutex. */
   pthread_mutex_t mutex;
@@ -32,10 +34,11 @@ struct sender {
   struct history_file *file;
   struct history_cursor *cursor;
   struct history_place place;
-  struct send_nodes *nodes;
+  struct send_nodes *nodes; /* of types that take samples; of the others: */
+  struct send_lines *lines;
   struct send_window window;
   struct send_batch batch;
-  struct buffer request;
+  struct send_request request;
   struct send_retry retry;
   int64_t failing_ns; /* since when; 0: it is not */
   bool kept;          /* the last answer left the connection open */
@@ -55,8 +58,10 @@ void sender_end_failing (struct sender *sender);
 void sender_note_error (struct sender *sender, const char *text);
 void sender_count_waiting (struct sender *sender);
 
-/* Sends samples until they are taken or refused. -1: it is to end before. */
-int sender_post (struct sender *sender, const struct send_sample *samples, size_t count, struct send_answer *answer,
+/* Fills the batch with frames from `at` on that go together. Returns where the next batch begins. */
+size_t sender_make_batch (struct sender *sender, size_t at);
+/* Sends the first of the load, `count` of them, until they are taken or refused. -1: it is to end before. */
+int sender_post (struct sender *sender, const struct send_load *load, size_t *count, struct send_answer *answer,
                  enum send_verdict *verdict);
 
 #endif

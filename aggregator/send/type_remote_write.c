@@ -6,6 +6,7 @@
 #include <snappy-c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/send/remote_write.h"
 #include "aggregator/send/send_options.h"
@@ -27,11 +28,12 @@ struct remote_write {
 };
 
 static void *
-remote_write_open (const struct send_options *options)
+remote_write_open (const struct send_setting *setting)
 {
+  const struct remote_write_options *own = setting->own;
   struct remote_write *state = memory_new (1, sizeof *state);
 
-  state->protocol = options->protocol;
+  state->protocol = own->protocol;
   return state;
 }
 
@@ -55,8 +57,20 @@ choose_form (struct remote_write *state, int64_t now_ns)
   return state->refused_2_ns ? FORM_1 : FORM_2;
 }
 
-static size_t
-remote_write_pack (void *context, const struct send_sample *samples, size_t count, struct buffer *request)
+static const char *const headers_1[] = { "Content-Type: application/x-protobuf", "Content-Encoding: snappy",
+                                         "X-Prometheus-Remote-Write-Version: 0.1.0", NULL };
+static const char *const headers_2[] = { "Content-Type: application/x-protobuf;proto=io.prometheus.write.v2.Request",
+                                         "Content-Encoding: snappy", "X-Prometheus-Remote-Write-Version: 2.0.0", NULL };
+
+static void
+set_form (struct send_request *request, size_t form)
+{
+  request->form = form == FORM_1 ? "1.0" : "2.0";
+  memcpy (request->headers, form == FORM_1 ? headers_1 : headers_2, sizeof headers_1);
+}
+
+static void
+remote_write_pack (void *context, const struct send_load *load, struct send_request *request)
 {
   struct remote_write *state = context;
   int64_t now_ns = clock_monotonic ();
@@ -65,17 +79,17 @@ remote_write_pack (void *context, const struct send_sample *samples, size_t coun
 
   buffer_clear (&state->body);
   state->form = choose_form (state, now_ns);
+  set_form (request, state->form);
   if (state->form == FORM_2)
-    request_put (&state->body, samples, count, ++state->requests, &state->rest);
+    request_put (&state->body, load->samples, load->count, ++state->requests, &state->rest);
   else
-    write_request_put (&state->body, samples, count, now_ns - STATE_EVERY, now_ns);
+    write_request_put (&state->body, load->samples, load->count, now_ns - STATE_EVERY, now_ns);
+  request->count = load->count;
   packed = snappy_max_compressed_length (state->body.length);
-  buffer_clear (request);
-  to = buffer_reserve (request, packed);
+  to = buffer_reserve (&request->body, packed);
   if (snappy_compress (state->body.data, state->body.length, to, &packed) != SNAPPY_OK)
     abort (); /* it has no other reason than too little room */
-  request->length = packed;
-  return state->form;
+  request->body.length = packed;
 }
 
 static bool
@@ -123,13 +137,21 @@ remote_write_judge (void *context, struct send_answer *answer)
   return state->form == FORM_2 && answer->taken ? SEND_PART : SEND_REFUSED;
 }
 
-static const char *const headers_1[] = { "Content-Type: application/x-protobuf", "Content-Encoding: snappy",
-                                         "X-Prometheus-Remote-Write-Version: 0.1.0", NULL };
-static const char *const headers_2[] = { "Content-Type: application/x-protobuf;proto=io.prometheus.write.v2.Request",
-                                         "Content-Encoding: snappy", "X-Prometheus-Remote-Write-Version: 2.0.0", NULL };
-static const struct send_form forms[] = { [FORM_1] = { "1.0", headers_1 }, [FORM_2] = { "2.0", headers_2 } };
+static const char *const protocols[] = { [PROTOCOL_AUTO] = "auto", [PROTOCOL_1] = "1.0", [PROTOCOL_2] = "2.0", NULL };
+static const struct option options[] = {
+  { "", "protocol", NULL, OPTION_CHOICE, offsetof (struct remote_write_options, protocol), "auto", .choices = protocols,
+    .help = "Of remote_write: 2.0, 1.0, or 2.0 until the receiver shows that it takes 1.0 alone." },
+};
 
 const struct send_type send_remote_write = {
-  "remote_write",    forms, sizeof forms / sizeof forms[0], remote_write_open, remote_write_close, remote_write_pack,
-  remote_write_judge
+  .name = "remote_write",
+  .schemes = "http https",
+  .shared = SEND_FOR_SAMPLES SEND_FOR_HTTP,
+  .own = { options, sizeof options / sizeof options[0], sizeof (struct remote_write_options) },
+  .period_ns = 15 * NS_PER_S,
+  .stale = true,
+  .open = remote_write_open,
+  .close = remote_write_close,
+  .pack = remote_write_pack,
+  .judge = remote_write_judge,
 };

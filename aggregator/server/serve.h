@@ -7,9 +7,9 @@
  *   status [table]                                 one JSON line, or a table for people
  *   groups [json]                                  the names of the groups that nodes have, one a line; json: those of
  *                                                  nodes that are up, as objects, with their metrics
- *   nodes [json | ill]                             the listed nodes, one a line: name, tab, state (never, up, stale,
- *                                                  down); json: as objects, as status has them; ill: of those that are
- *                                                  not up, or have a group that fails, "node", "state", "last_seen", "failing"
+ *   nodes [json]                                   the listed nodes, one a line: name, tab, state (never, up, stale,
+ *                                                  down); json: as objects, as status has them
+ *   alerts                                         what is wrong now, one a line: aggregator/alerts
  *   jobs                                           the jobs that run, as the stream's lines about their start
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              writes what history has from before that cluster time. Then "ok",
@@ -58,7 +58,7 @@ struct serve_options {
   void (*status) (void *context, const struct viewer *viewer, bool table, struct buffer *out);
   void (*groups) (void *context, const struct viewer *viewer, bool json, struct buffer *out);
   void (*nodes) (void *context, const struct viewer *viewer, bool json, struct buffer *out);
-  void (*ill) (void *context, const struct viewer *viewer, struct buffer *out);
+  void (*alerts) (void *context, const struct viewer *viewer, struct buffer *out);
   void (*jobs) (void *context, const struct viewer *viewer, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* Returns a ticket for serve_flushed; or 0, with the whole answer in `out`. */

@@ -107,7 +107,7 @@ request_list (struct client *client, const char *words,
   struct buffer text = { 0 };
 
   if (words && strcmp (words, "json") != 0) {
-    serve_error (client, "groups take nothing but json, nodes json or ill");
+    serve_error (client, "groups and nodes take nothing but json");
     return;
   }
   list (client->serve->options.context, &client->viewer, words != NULL, &text);
@@ -247,10 +247,10 @@ serve_request (struct client *client, char *request)
     request_status (client, words);
   else if (strcmp (verb, "groups") == 0)
     request_list (client, words, client->serve->options.groups);
-  else if (strcmp (verb, "nodes") == 0 && words && strcmp (words, "ill") == 0)
-    request_lines (client, client->serve->options.ill);
   else if (strcmp (verb, "nodes") == 0)
     request_list (client, words, client->serve->options.nodes);
+  else if (strcmp (verb, "alerts") == 0 && !words)
+    request_lines (client, client->serve->options.alerts);
   else if (strcmp (verb, "jobs") == 0 && !words)
     request_lines (client, client->serve->options.jobs);
   else if (strcmp (verb, "reload") == 0 && !words)
@@ -260,6 +260,7 @@ serve_request (struct client *client, char *request)
   else if (strcmp (verb, "job") == 0)
     request_job (client, words);
   else
-    serve_error (client,
-                 "the request is not understood: tail, now, watch, status, groups, nodes, jobs, reload, flush or job");
+    serve_error (
+        client,
+        "the request is not understood: tail, now, watch, status, groups, nodes, alerts, jobs, reload, flush or job");
 }

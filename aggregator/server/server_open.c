@@ -121,7 +121,7 @@ open_socket (struct server *server, struct error *error)
                               .status = server_status,
                               .groups = server_groups,
                               .nodes = server_nodes,
-                              .ill = server_ill,
+                              .alerts = server_alerts,
                               .jobs = server_jobs,
                               .reload = server_reload,
                               .flush = server_flush,

@@ -69,7 +69,7 @@ void server_viewer (void *server, uint32_t uid, struct viewer *viewer);
 void server_status (void *server, const struct viewer *viewer, bool table, struct buffer *out);
 void server_groups (void *server, const struct viewer *viewer, bool json, struct buffer *out);
 void server_nodes (void *server, const struct viewer *viewer, bool json, struct buffer *out);
-void server_ill (void *server, const struct viewer *viewer, struct buffer *out);
+void server_alerts (void *server, const struct viewer *viewer, struct buffer *out);
 void server_jobs (void *server, const struct viewer *viewer, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
 void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/alerts/alerts_view.h"
 #include "aggregator/core/node.h"
 #include "aggregator/jobs/jobs_view.h"
 #include "aggregator/server/group_list.h"
@@ -124,14 +125,12 @@ server_nodes (void *context, const struct viewer *viewer, bool json, struct buff
 }
 
 void
-server_ill (void *context, const struct viewer *viewer, struct buffer *out)
+server_alerts (void *context, const struct viewer *viewer, struct buffer *out)
 {
   const struct server *server = context;
-  struct instant now = server_now ();
   struct json lines = { 0 };
 
-  for (size_t i = 0; i < cluster_node_count (server->cluster); i++)
-    status_write_ill (&lines, cluster_node (server->cluster, i), viewer, now);
+  alerts_view_write (views_state (server->views, &alerts_view), viewer, &lines);
   buffer_add (out, lines.out.data, lines.out.length);
   json_free (&lines);
 }

@@ -233,27 +233,6 @@ status_write_node (struct json *json, const struct node *node, const struct view
   json_object_end (json);
 }
 
-void
-status_write_ill (struct json *json, const struct node *node, const struct viewer *viewer, struct instant now)
-{
-  bool failing = false;
-
-  for (const struct group_failure *failure = node->failures; failure && !failing; failure = failure->next)
-    failing = group_failure_error (failure)[0] != 0;
-  if (node->state == NODE_UP && !failing)
-    return;
-  json_object (json);
-  write_text (json, "node", node->name);
-  write_text (json, "state", node_state_name (node->state));
-  if (node->state == NODE_NEVER)
-    write_text (json, "last_seen", NULL);
-  else
-    write_seconds (json, "last_seen", now.monotonic_ns - node->seen_ns);
-  write_failing (json, node, viewer);
-  json_object_end (json);
-  json_newline (json);
-}
-
 static void
 json_counter (void *json, const char *name, bool total, uint64_t value)
 {

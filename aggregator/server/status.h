@@ -28,8 +28,6 @@ struct status {
 
 void status_each_counter (const struct status *status, void *to, view_counter_fn *take);
 void status_write_node (struct json *json, const struct node *node, const struct viewer *viewer, struct instant now);
-/* A line about a node that is not up or has a group that fails; nothing of another one. */
-void status_write_ill (struct json *json, const struct node *node, const struct viewer *viewer, struct instant now);
 void status_write_json (const struct status *status, struct json *json); /* a line */
 void status_write_table (const struct status *status, struct buffer *out);
 

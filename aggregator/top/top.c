@@ -76,7 +76,7 @@ top_is_filled (const struct top *top)
   case VIEW_NODE:
     return node_screen_is_filled (top->node_screen);
   default:
-    return top->came_ns != 0;
+    return top->came_ns && top->events.filled;
   }
 }
 
@@ -213,6 +213,7 @@ top_run (const struct top_options *options)
   node_screen_destroy (top.node_screen);
   loop_destroy (top.loop);
   free (top.order);
+  free (top.marks);
   free (top.chosen);
   free (top.node);
   return code;

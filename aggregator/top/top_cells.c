@@ -9,18 +9,20 @@
 struct cell {
   double share;
   enum model_state state; /* the worst of its nodes that were ever seen; STATE_NEVER: of none */
+  bool alarm;             /* one of them has an alarm */
 };
 
 static struct cell
 cell_of (const struct top *top, size_t from, size_t to)
 {
   const struct model_column *column = &top->model.columns[top->cells];
-  struct cell cell = { (double) NAN, STATE_NEVER };
+  struct cell cell = { (double) NAN, STATE_NEVER, false };
 
   for (size_t i = from; i < to; i++) {
     size_t node = top->order[i];
     enum model_state state = (enum model_state) top->model.states[node];
     double share = column->present ? model_share (column, column->values[node]) : (double) NAN;
+    cell.alarm |= state == STATE_UP && top->marks[node] == STYLE_BAD;
     if (isnan (cell.share) || share > cell.share)
       cell.share = share;
     if (state != STATE_NEVER && (cell.state == STATE_NEVER || state > cell.state))
@@ -38,6 +40,8 @@ draw_cell (struct canvas *canvas, int x, int y, const struct cell *cell)
     canvas_put (canvas, x, y, STYLE_WARNING, '?');
   else if (cell->state == STATE_NEVER)
     canvas_put (canvas, x, y, STYLE_FAINT, '-');
+  else if (cell->alarm)
+    canvas_put (canvas, x, y, STYLE_BAD, '!');
   else
     canvas_block (canvas, x, y, cell->share);
 }

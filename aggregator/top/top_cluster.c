@@ -167,13 +167,18 @@ chosen_title (const struct top *top)
 static void
 draw_head (const struct top *top, struct canvas *canvas, int y, const struct layout *layout)
 {
+  size_t hidden = 0;
+
   canvas_restyle (canvas, 0, y, canvas->width, STYLE_HEAD);
   canvas_text (canvas, 0, y, layout->name, top->sort == SORT_NAME ? STYLE_SELECTED : STYLE_HEAD, "NODE");
   for (enum model_slot slot = 0; slot < MODEL_SLOTS; slot++) {
     unsigned style = top->sort == (enum top_sort) slot ? STYLE_SELECTED : STYLE_HEAD;
     (columns[slot].bar ? canvas_text : canvas_right) (canvas, layout->x[slot], y, layout->width[slot], style,
                                                       slot == SLOT_CHOSEN ? chosen_title (top) : columns[slot].title);
+    hidden += has_column (top, slot) && layout->width[slot] == 0;
   }
+  if (hidden) /* within the first one's width, which is more than its title's */
+    canvas_printf (canvas, layout->name - 2, y, 2, STYLE_WARNING, "+%zu", hidden);
 }
 
 static void
@@ -202,6 +207,8 @@ draw_node (const struct top *top, struct canvas *canvas, int y, const struct lay
   enum model_state state = (enum model_state) top->model.states[node];
 
   canvas_text (canvas, 0, y, layout->name, styles[state], top->model.names[node]);
+  if (state == STATE_UP && top->marks[node] != STYLE_PLAIN)
+    canvas_put (canvas, layout->name, y, top->marks[node], '!');
   if (state != STATE_UP)
     canvas_text (canvas, layout->name + 1, y, canvas->width - layout->name - 1, styles[state], states[state]);
   else

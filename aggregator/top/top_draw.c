@@ -6,6 +6,7 @@
 #include "synop/clock.h"
 #include "synop/quantity.h"
 
+#define TIME_LENGTH 14
 #define TIME_WIDTH 60          /* columns of a screen with room for the time */
 #define LATE_NS (5 * NS_PER_S) /* without values: that is said */
 
@@ -27,6 +28,7 @@ static void
 draw_states (const struct top *top, struct canvas *canvas, int x)
 {
   char text[40];
+  size_t alerts = 0;
 
   snprintf (text, sizeof text, canvas->width < TIME_WIDTH ? "%zu:" : "%zu node%s:", top->model.count,
             top->model.count == 1 ? "" : "s");
@@ -36,6 +38,12 @@ draw_states (const struct top *top, struct canvas *canvas, int x)
       snprintf (text, sizeof text, " %zu %s", top->model.in_state[i], state_words[i]);
       x += canvas_text (canvas, x, 0, canvas->width - x, state_styles[i], text);
     }
+  for (size_t i = 0; top->marks && i < top->model.count; i++)
+    alerts += top->model.states[i] == STATE_UP && top->marks[i] != STYLE_PLAIN;
+  if (alerts) {
+    snprintf (text, sizeof text, " %zu with alerts", alerts);
+    canvas_text (canvas, x, 0, canvas->width - x, STYLE_WARNING, text);
+  }
 }
 
 static void
@@ -45,7 +53,9 @@ draw_node_state (const struct top *top, struct canvas *canvas, int x)
 
   if (node != SIZE_MAX) {
     enum model_state state = (enum model_state) top->model.states[node];
-    canvas_text (canvas, x, 0, canvas->width - x, state_styles[state], state_words[state]);
+    x += canvas_text (canvas, x, 0, canvas->width - x, state_styles[state], state_words[state]);
+    canvas_text (canvas, x + 2, 0, canvas->width - x - 2 - TIME_LENGTH, events_mark (&top->events, top->node),
+                 state == STATE_UP ? events_alert_of (&top->events, top->node) : "");
   }
 }
 

@@ -1,4 +1,4 @@
-/* What is wrong now, of the request "nodes ill" and of counters of GPUs; and what happened, as events come. See
+/* What is wrong now, of the request "alerts"; and what happened, as events come. See
  * top_private.h. */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "synop/quantity.h"
 
 #define LOG_MAX 2000
-#define GPUS_SHOWN "20"
 
 static const char *
 text_of (const json_t *object, const char *key)
@@ -37,12 +36,11 @@ events_free (struct top_events *events)
   list_clear (events->log, &events->count);
   list_clear (events->now, &events->now_count);
   list_clear (events->fresh, &events->fresh_count);
-  list_clear (events->gpus, &events->gpu_count);
   free (events->log);
   free (events->now);
   free (events->fresh);
-  free (events->gpus);
   free (events->shown);
+  free (events->marks);
   *events = (struct top_events){ 0 };
 }
 
@@ -51,14 +49,16 @@ events_free (struct top_events *events)
 static uint8_t
 style_of (const char *event)
 {
-  static const char *const bad[] = { "node_down",    "gap",      "duplicate_node", "history_failed",
-                                     "node_revoked", "rejected", "dropped",        NULL },
+  static const char *const bad[] = { "node_down",      "gap",          "duplicate_node",
+                                     "history_failed", "node_revoked", "rejected",
+                                     "dropped",        "fault",        NULL },
                            *const warning[] = { "node_stale",        "group_failed",
                                                 "key_refused",       "clock_offset",
                                                 "clock_step",        "over_share",
                                                 "jobs_held_back",    "job_disputed",
                                                 "connections_ended", NULL },
-                           *const good[] = { "node_up", "group_recovered", "history_resumed", "replayed", NULL };
+                           *const good[] = { "node_up",  "group_recovered", "history_resumed",
+                                             "replayed", "fault_over",      NULL };
 
   for (size_t i = 0; bad[i]; i++)
     if (strcmp (event, bad[i]) == 0)
@@ -144,47 +144,56 @@ events_take (struct top_events *events, const char *line, size_t length)
 
 /* ---- what is wrong now ---- */
 
-static void
-add_finding (struct top_events *events, uint8_t style, const char *node, char *text)
+void
+events_take_alert (struct top_events *events, const char *line, size_t length)
 {
+  json_t *root = json_loadb (line, length, 0, NULL);
+  const char *since = text_of (root, "since"), *today = events->today;
+  bool old = strlen (since) >= 19 && *today && strncmp (since, today, 10) != 0;
   struct top_event *event = array_add (events->fresh, events->fresh_count, events->fresh_room);
 
-  *event = (struct top_event){ .time = "now", .style = style, .node = memory_string (node), .text = text };
-}
-
-void
-events_take_ill (struct top_events *events, const char *line, size_t length)
-{
-  json_t *root = json_loadb (line, length, 0, NULL), *failing = json_object_get (root, "failing"),
-         *seen = json_object_get (root, "last_seen");
-  const char *node = text_of (root, "node"), *state = text_of (root, "state");
-
-  if (strcmp (state, "down") == 0 || strcmp (state, "stale") == 0)
-    add_finding (events, strcmp (state, "down") == 0 ? STYLE_BAD : STYLE_WARNING, node,
-                 memory_format ("%s for %s", state, quantity_age (json_number_value (seen)).text));
-  else if (strcmp (state, "never") == 0)
-    add_finding (events, STYLE_FAINT, node, memory_string ("was never seen"));
-  for (size_t i = 0; i < json_array_size (failing); i++) {
-    const json_t *group = json_array_get (failing, i);
-    add_finding (events, STYLE_WARNING, node,
-                 memory_format ("%s fails: %s", text_of (group, "group"), text_of (group, "error")));
-  }
+  *event = (struct top_event){ .style = strcmp (text_of (root, "level"), "alarm") == 0 ? STYLE_BAD : STYLE_WARNING,
+                               .node = memory_string (text_of (root, "node")),
+                               .text = memory_string (text_of (root, "text")) };
+  if (strlen (since) >= 19)
+    snprintf (event->time, sizeof event->time, "%.8s", old ? since + 2 : since + 11);
   json_decref (root);
 }
 
 static int
-compare_findings (const void *one, const void *other)
+compare_marks (const void *one, const void *other)
 {
-  const struct top_event *a = one, *b = other;
-  bool a_bad = a->style == STYLE_BAD, b_bad = b->style == STYLE_BAD, a_faint = a->style == STYLE_FAINT,
-       b_faint = b->style == STYLE_FAINT;
-  int order = a_bad != b_bad ? b_bad - a_bad : a_faint - b_faint;
+  const struct top_mark *a = one, *b = other;
+  int order = strcmp (a->node, b->node);
 
-  return order ? order : strverscmp (a->node, b->node);
+  return order ? order : (a->style == STYLE_WARNING) - (b->style == STYLE_WARNING);
+}
+
+static int
+compare_node (const void *name, const void *mark)
+{
+  return strcmp (name, ((const struct top_mark *) mark)->node);
+}
+
+/* A mark for each node that has alerts: of the gravest. */
+static void
+make_marks (struct top_events *events)
+{
+  size_t kept = 0;
+
+  events->marks = memory_resize (events->marks, events->now_count + 1, sizeof events->marks[0]);
+  for (size_t i = 0; i < events->now_count; i++)
+    events->marks[i] = (struct top_mark){ events->now[i].node, events->now[i].style };
+  if (events->now_count)
+    qsort (events->marks, events->now_count, sizeof events->marks[0], compare_marks);
+  for (size_t i = 0; i < events->now_count; i++)
+    if (*events->marks[i].node && (kept == 0 || strcmp (events->marks[kept - 1].node, events->marks[i].node) != 0))
+      events->marks[kept++] = events->marks[i];
+  events->mark_count = kept;
 }
 
 void
-events_ill_end (struct top_events *events)
+events_alerts_end (struct top_events *events)
 {
   list_clear (events->now, &events->now_count);
   free (events->now);
@@ -193,63 +202,27 @@ events_ill_end (struct top_events *events)
   events->fresh = NULL;
   events->fresh_count = events->fresh_room = 0;
   events->filled = true;
-  if (events->now_count)
-    qsort (events->now, events->now_count, sizeof events->now[0], compare_findings);
+  make_marks (events);
 }
 
-/* ---- GPUs ---- */
-
-static const struct {
-  const char *metric, *text;
-  bool counts; /* how many is worth saying */
-} faults[] = {
-  { "gpu.xid_errors", "XID errors a second", true },
-  { "gpu.ecc_uncorrected", "memory errors a second that could not be corrected", true },
-  { "gpu.remapped_rows_failed", "a row of its memory could not be remapped: it should be replaced", false },
-  { "gpu.remapped_rows_pending", "rows of its memory are to be remapped at the next reset", false },
-  { "gpu.retired_pages_pending", "pages of its memory are to be retired at the next reset", false },
-  { "gpu.throttled_hw_thermal", "the hardware holds its clocks down for heat", false },
-};
-#define FAULTS (sizeof faults / sizeof faults[0])
-
-bool
-events_ask_gpus (const struct top_metrics *metrics, struct buffer *request)
+uint8_t
+events_mark (const struct top_events *events, const char *node)
 {
-  bool all = true;
+  const struct top_mark *mark =
+      events->mark_count ? bsearch (node, events->marks, events->mark_count, sizeof events->marks[0], compare_node)
+                         : NULL;
 
-  buffer_add_string (request, "watch");
-  for (size_t i = 0; i < FAULTS; i++) {
-    all &= metrics_has (metrics, faults[i].metric);
-    buffer_printf (request, "\tmetric=%s", faults[i].metric);
-  }
-  buffer_add_string (request, "\trow=*\ttop=" GPUS_SHOWN "\n");
-  return all;
+  return mark ? mark->style : STYLE_PLAIN;
 }
 
-void
-events_take_gpus (struct top_events *events, const char *line, size_t length)
+/* The gravest come first. */
+const char *
+events_alert_of (const struct top_events *events, const char *node)
 {
-  json_t *root = json_loadb (line, length, 0, NULL), *metrics = json_object_get (root, "metrics");
-
-  list_clear (events->gpus, &events->gpu_count);
-  for (size_t i = 0; i < json_array_size (metrics) && i < FAULTS; i++) {
-    const json_t *rows = json_object_get (json_array_get (metrics, i), "top");
-    for (size_t k = 0; k < json_array_size (rows); k++) {
-      const json_t *row = json_array_get (rows, k);
-      double value = json_number_value (json_object_get (row, "value"));
-      if (!(value > 0))
-        break;
-      *array_add (events->gpus, events->gpu_count, events->gpu_room) =
-          (struct top_event){ .time = "now",
-                              .style = STYLE_BAD,
-                              .node = memory_string (text_of (row, "node")),
-                              .text = faults[i].counts
-                                          ? memory_format ("GPU %s: %s %s", text_of (row, "row"),
-                                                           quantity_short (value, "").text, faults[i].text)
-                                          : memory_format ("GPU %s: %s", text_of (row, "row"), faults[i].text) };
-    }
-  }
-  json_decref (root);
+  for (size_t i = 0; i < events->now_count; i++)
+    if (strcmp (events->now[i].node, node) == 0)
+      return events->now[i].text;
+  return "";
 }
 
 /* ---- the view ---- */
@@ -258,9 +231,6 @@ events_take_gpus (struct top_events *events, const char *line, size_t length)
 static const struct top_event *
 event_at (const struct top_events *events, size_t index)
 {
-  if (index < events->gpu_count)
-    return &events->gpus[index];
-  index -= events->gpu_count;
   if (index < events->now_count)
     return &events->now[index];
   index -= events->now_count;
@@ -270,7 +240,7 @@ event_at (const struct top_events *events, size_t index)
 void
 events_order (struct top_events *events, const char *filter)
 {
-  size_t all = events->now_count + events->gpu_count + events->count;
+  size_t all = events->now_count + events->count;
 
   events->shown = memory_resize (events->shown, all + 1, sizeof events->shown[0]);
   events->shown_count = 0;
@@ -291,16 +261,19 @@ void
 events_draw (struct top *top, struct canvas *canvas, int y, int rows)
 {
   struct top_events *events = &top->events;
+  const char *span = *events->past_error ? "since top was started" : "of the last hour";
   int end = y + rows, node = canvas->width < 60 ? 10 : 18;
-  size_t found = events->now_count + events->gpu_count;
 
-  if (events->filled)
-    canvas_printf (canvas, 0, y, canvas->width, found ? STYLE_WARNING : STYLE_GOOD,
-                   found ? "%zu wrong now; then the events of the last hour"
-                         : "Nothing is wrong now; these are the events of the last hour.",
-                   found);
-  else
+  if (!events->filled)
     canvas_text (canvas, 0, y, canvas->width, STYLE_FAINT, "Asking what is wrong ...");
+  else if (events->now_count)
+    canvas_printf (canvas, 0, y, canvas->width, STYLE_WARNING, "%zu wrong now; then the events %s", events->now_count,
+                   span);
+  else
+    canvas_printf (canvas, 0, y, canvas->width, STYLE_GOOD, "Nothing is wrong now; these are the events %s.", span);
+  if (*events->past_error)
+    canvas_printf (canvas, 0, ++y, canvas->width, STYLE_WARNING, "Events of before are not known: %s",
+                   events->past_error);
   canvas_restyle (canvas, 0, ++y, canvas->width, STYLE_HEAD);
   canvas_text (canvas, 0, y, 9, STYLE_HEAD, "UTC");
   canvas_text (canvas, 9, y, node, STYLE_HEAD, "NODE");

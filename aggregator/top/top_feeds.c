@@ -155,32 +155,24 @@ event_line (void *context, const char *line, size_t length)
 }
 
 static void
-gpus_line (void *context, const char *line, size_t length)
+alert_line (void *context, const char *line, size_t length)
 {
   struct top *top = context;
 
   if (top->paused)
     return;
-  events_take_gpus (&top->events, line, length);
-  top_arrange (top);
+  snprintf (top->events.today, sizeof top->events.today, "%.10s", top->model.time);
+  events_take_alert (&top->events, line, length);
 }
 
 static void
-ill_line (void *context, const char *line, size_t length)
+alerts_end (void *context, const char *why)
 {
   struct top *top = context;
 
-  events_take_ill (&top->events, line, length);
-}
-
-static void
-ill_end (void *context, const char *why)
-{
-  struct top *top = context;
-
-  if (*why)
-    return;
-  events_ill_end (&top->events);
+  top->events.filled |= *why != 0; /* --once goes without */
+  if (!*why && !top->paused)
+    events_alerts_end (&top->events);
   top_arrange (top);
   changed (top);
   once_done (top);
@@ -237,32 +229,16 @@ static void
 read_past (struct top *top)
 {
   struct top_events since = top->events;
+  struct error error;
 
   if (since.complete || !top->options->past)
     return;
   top->events.log = NULL;
   top->events.count = top->events.room = 0;
   top->events.complete = true;
-  top->options->past (top->options->past_context, past_line, top);
+  if (top->options->past (top->options->past_context, past_line, top, &error) < 0)
+    snprintf (top->events.past_error, sizeof top->events.past_error, "%.199s", error.text);
   events_append (&top->events, &since);
-}
-
-static void
-open_events (struct top *top)
-{
-  struct buffer request = { 0 };
-
-  close_feed (&top->gpus);
-  if (top->view != VIEW_EVENTS) {
-    close_feed (&top->ill);
-    return;
-  }
-  read_past (top);
-  if (!top->ill)
-    top->ill = ask (top, ill_line, ill_end, LISTS_NS, "nodes\till\n");
-  if (events_ask_gpus (&top->metrics, &request))
-    top->gpus = ask (top, gpus_line, no_end, 0, buffer_text (&request));
-  buffer_free (&request);
 }
 
 static void
@@ -324,13 +300,13 @@ feeds_ask (struct top *top)
   top->metrics.asked = top->metrics.hash;
   open_watch (top);
   open_jobs (top);
-  open_events (top);
   open_node (top);
 }
 
 void
 feeds_open (struct top *top)
 {
+  top->alerts = ask (top, alert_line, alerts_end, LISTS_NS, "alerts\n"); /* they mark nodes in all views */
   top->groups = ask (top, groups_line, groups_end, METRICS_NS, "groups\tjson\n");
   if (top->screen)
     top->tail = ask (top, event_line, no_end, 0, "tail\ttype=event\n");
@@ -340,15 +316,16 @@ void
 feeds_show (struct top *top)
 {
   open_jobs (top);
-  open_events (top);
   open_node (top);
+  if (top->view == VIEW_EVENTS)
+    read_past (top);
 }
 
 void
 feeds_close (struct top *top)
 {
   struct feed **feeds[] = { &top->groups, &top->watch, &top->jobs_watch, &top->jobs_list,
-                            &top->gpus,   &top->ill,   &top->tail,       &top->node_tail };
+                            &top->alerts, &top->tail,  &top->node_tail };
 
   for (size_t i = 0; i < sizeof feeds / sizeof feeds[0]; i++)
     close_feed (feeds[i]);

@@ -25,7 +25,9 @@ static const struct {
   { "q F10", "ends" },
   { "Picture",
     "A character is a node, in the order of the list; its height and colour are its value on the scale above. "
-    "X: down, ?: stale, -: never seen. Of more nodes than room several share one: it shows the highest." },
+    "X: down, ?: stale, -: never seen, !: it has an alarm, as errors of a GPU. Of more nodes than room several share "
+    "one: it shows the highest." },
+  { "+2", "In the head: so many columns have no room on this screen." },
   { "NET DISK", "Both directions together, in bytes a second; K, M, G are powers of 1024." },
 };
 

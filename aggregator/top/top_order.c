@@ -98,7 +98,10 @@ key_of (const struct top *top, size_t node)
   double value = 0;
 
   if (top->sort == SORT_STATE)
-    value = (double) model->states[node]; /* what is down first */
+    value = model->states[node] != STATE_UP   ? (double) model->states[node] /* what is down first, then alerts */
+            : top->marks[node] == STYLE_BAD   ? 0.5
+            : top->marks[node] == STYLE_PLAIN ? 0
+                                              : 0.25;
   else if (top->sort < SORT_NAME)
     value = model->columns[top->sort].present ? model->columns[top->sort].values[node] : (double) NAN;
   return top->reverse && top->sort != SORT_NAME ? -value : value;
@@ -111,6 +114,9 @@ order_nodes (struct top *top)
   struct key *keys = memory_new (model->count, sizeof keys[0]);
   size_t count = 0;
 
+  top->marks = memory_resize (top->marks, model->count + 1, 1);
+  for (size_t i = 0; i < model->count; i++)
+    top->marks[i] = events_mark (&top->events, model->names[i]);
   for (size_t i = 0; i < model->count; i++)
     if (is_shown (top, model->names[i]))
       keys[count++] = (struct key){ i, key_of (top, i) };

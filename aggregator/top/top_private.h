@@ -91,13 +91,20 @@ struct top_event {
   char *node, *text;
 };
 
+struct top_mark {
+  const char *node; /* of `now` */
+  uint8_t style;
+};
+
 struct top_events {
   struct top_event *log; /* the newest last */
   size_t count, room;
-  struct top_event *now, *fresh; /* findings; those of the answer that is being read */
+  struct top_event *now, *fresh; /* alerts; those of the answer that is being read */
   size_t now_count, fresh_count, fresh_room;
-  struct top_event *gpus;
-  size_t gpu_count, gpu_room;
+  struct top_mark *marks; /* of the nodes that have alerts, in order of strcmp */
+  size_t mark_count;
+  char today[11];       /* "2026-11-23" */
+  char past_error[200]; /* why what happened before is not known; "": it is */
   size_t *shown;
   size_t shown_count;
   bool filled, complete; /* complete: the past was read too */
@@ -106,10 +113,10 @@ struct top_events {
 
 void events_append (struct top_events *events, struct top_events *since);      /* takes over its log */
 void events_take (struct top_events *events, const char *line, size_t length); /* of the request "tail type=event" */
-void events_take_ill (struct top_events *events, const char *line, size_t length); /* of "nodes ill" */
-void events_ill_end (struct top_events *events);
-bool events_ask_gpus (const struct top_metrics *metrics, struct buffer *request);
-void events_take_gpus (struct top_events *events, const char *line, size_t length);
+void events_take_alert (struct top_events *events, const char *line, size_t length); /* of "alerts" */
+void events_alerts_end (struct top_events *events);
+uint8_t events_mark (const struct top_events *events, const char *node); /* STYLE_PLAIN, STYLE_WARNING, STYLE_BAD */
+const char *events_alert_of (const struct top_events *events, const char *node); /* its gravest; "": none */
 void events_order (struct top_events *events, const char *filter);
 const struct top_event *events_shown (const struct top_events *events, size_t row);
 void events_free (struct top_events *events);
@@ -125,7 +132,7 @@ struct top {
   struct screen *screen; /* NULL: --once */
   struct loop_timer *clock;
 
-  struct feed *groups, *watch, *jobs_watch, *jobs_list, *gpus, *ill, *tail, *node_tail;
+  struct feed *groups, *watch, *jobs_watch, *jobs_list, *alerts, *tail, *node_tail;
   char notice[256]; /* until the next key */
   char error[256];  /* why there are no values now; "": there are */
   int64_t came_ns;  /* when the last values came; 0: never */
@@ -144,7 +151,8 @@ struct top {
   enum top_sort sort;
   bool reverse, paused;
   struct screen_input filter[TOP_VIEWS], search;
-  char **only; /* nodes of a job that was chosen, in order of strcmp; NULL: all */
+  uint8_t *marks; /* of the model's nodes, by their alerts: STYLE_PLAIN, STYLE_WARNING, STYLE_BAD */
+  char **only;    /* nodes of a job that was chosen, in order of strcmp; NULL: all */
   size_t only_count;
   char *only_job;
   size_t *order; /* nodes that are shown */

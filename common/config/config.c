@@ -57,11 +57,11 @@ config_add_section (struct config *config, const char *name)
 }
 
 void
-section_add_setting (struct section *section, const struct option *option, void *record)
+section_add_setting (struct section *section, const struct option *option, void *field)
 {
   section->settings = memory_resize (section->settings, section->count + 1, sizeof *section->settings);
   struct setting *setting = &section->settings[section->count++];
-  *setting = (struct setting){ .option = option, .section = section, .field = (char *) record + option->offset };
+  *setting = (struct setting){ .option = option, .section = section, .field = field };
 
   struct error error = { "" };
   if (setting_set (setting, option->fallback != NULL ? option->fallback : "", &error) != 0) {
@@ -98,7 +98,7 @@ add_own_settings (const struct config *config, struct section *section)
 {
   for (size_t i = 0; i < config->option_count; i++)
     if (strcmp (config->options[i].section, section->name) == 0)
-      section_add_setting (section, &config->options[i], config->target);
+      section_add_setting (section, &config->options[i], (char *) config->target + config->options[i].offset);
 }
 
 /* [group NAME]: the options of all groups, unless the group has an option of its own by that name, then its own. */
@@ -112,7 +112,7 @@ add_wildcard_section (struct config *config, const char *name)
   for (size_t i = 0; i < config->option_count; i++) {
     const struct option *option = &config->options[i];
     if (option_is_wildcard (option) && record != NULL && !has_exact_option (config, full, option->key))
-      section_add_setting (section, option, record);
+      section_add_setting (section, option, (char *) record + option->offset);
   }
   add_own_settings (config, section);
   free (full);

@@ -55,9 +55,11 @@ find_named (struct config *config, const char *name, size_t length, struct error
   const struct config_type *type =
       own != key && config->types_have_flags ? config_find_type (config, name, (size_t) (own - name)) : NULL;
 
-  for (size_t i = 0; type != NULL && i < type->option_count; i++) {
+  const struct option *option;
+
+  for (size_t i = 0; type != NULL && (option = config_type_option (type, i, NULL)) != NULL; i++) {
     char flag[FLAG_SIZE];
-    option_flag (&type->options[i], "", flag); /* ".url" */
+    option_flag (option, "", flag); /* ".url" */
     if (flag[0] == '\0' || strlen (flag) != (size_t) (name + length - key) || memcmp (flag, key, strlen (flag)) != 0)
       continue;
     struct section *section = config_open_section (config, type, own + 1, (size_t) (key - own - 1), error);
@@ -122,9 +124,10 @@ consider_named (struct suggestion *suggestion, const struct config *config, cons
   char *middle = memory_copy (own + 1, (size_t) (key - own - 1));
   for (const struct config_type *const *type = config->types; *type != NULL; type++) {
     char *place = memory_format ("%s.%s", (*type)->name, middle);
-    for (size_t i = 0; strlen (place) < FLAG_SIZE / 2 && i < (*type)->option_count; i++) {
+    const struct option *option;
+    for (size_t i = 0; strlen (place) < FLAG_SIZE / 2 && (option = config_type_option (*type, i, NULL)) != NULL; i++) {
       char flag[FLAG_SIZE];
-      option_flag (&(*type)->options[i], place, flag);
+      option_flag (option, place, flag);
       suggestion_consider (suggestion, flag);
     }
     free (place);

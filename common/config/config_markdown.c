@@ -48,10 +48,10 @@ config_print_markdown (const struct config *config, struct buffer *out)
 {
   const char *before = "";
   char flag[FLAG_SIZE], name[FLAG_SIZE / 2];
+  const struct option *option;
 
   for (size_t i = 0; i < config->option_count; i++) {
-    const struct option *option = &config->options[i];
-
+    option = &config->options[i];
     if (strcmp (before, option->section) != 0) {
       bool wildcard = option_is_wildcard (option);
       snprintf (name, sizeof name, "%.*s%s", (int) (strlen (option->section) - wildcard), option->section,
@@ -66,9 +66,9 @@ config_print_markdown (const struct config *config, struct buffer *out)
     snprintf (name, sizeof name, "%s NAME", (*type)->name);
     add_head (out, name, (*type)->help);
     snprintf (name, sizeof name, "%s.NAME", (*type)->name);
-    for (size_t i = 0; i < (*type)->option_count; i++) {
-      option_flag (&(*type)->options[i], name, flag);
-      markdown_add_row (out, &(*type)->options[i], config->types_have_flags ? flag : "", true);
+    for (size_t i = 0; (option = config_type_option (*type, i, NULL)) != NULL; i++) {
+      option_flag (option, name, flag);
+      markdown_add_row (out, option, config->types_have_flags ? flag : "", true);
     }
   }
 }

@@ -172,10 +172,11 @@ has_section_of (const struct config *config, const struct config_type *type)
 static void
 print_blank_section (struct buffer *out, const struct config_type *type)
 {
+  const struct option *option;
+
   buffer_printf (out, "# [%s NAME]\n# ", type->name);
   wrap (out, type->help, 2, "# ");
-  for (size_t i = 0; i < type->option_count; i++) {
-    const struct option *option = &type->options[i];
+  for (size_t i = 0; (option = config_type_option (type, i, NULL)) != NULL; i++) {
     const char *value = option->fallback != NULL ? option->fallback : "";
     buffer_add_string (out, i == 0 ? "#\n" : "\n");
     print_note (out, option, false, NULL);
@@ -299,15 +300,16 @@ print_type (const struct config *config, struct buffer *out, const struct config
   char *text = memory_format ("%s Any number of these sections%s%s%s.", type->help,
                               config->types_have_flags ? "; on the command line --" : "",
                               config->types_have_flags ? type->name : "", config->types_have_flags ? ".NAME.KEY" : "");
+  const struct option *option;
 
   buffer_printf (out, "\n[%s NAME]\n  ", type->name);
   wrap (out, text, 2, "  ");
   free (text);
-  for (size_t i = 0; i < type->option_count; i++) {
+  for (size_t i = 0; (option = config_type_option (type, i, NULL)) != NULL; i++) {
     char place[FLAG_SIZE / 2], flag[FLAG_SIZE + 2] = "--";
     snprintf (place, sizeof place, "%s.NAME", type->name);
-    option_flag (&type->options[i], place, flag + 2);
-    print_option (out, &type->options[i], config->types_have_flags && flag[2] != '\0' ? flag : type->options[i].key);
+    option_flag (option, place, flag + 2);
+    print_option (out, option, config->types_have_flags && flag[2] != '\0' ? flag : option->key);
   }
 }
 

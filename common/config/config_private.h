@@ -55,7 +55,7 @@ struct config {
 };
 
 struct section *config_add_section (struct config *config, const char *name);
-void section_add_setting (struct section *section, const struct option *option, void *record);
+void section_add_setting (struct section *section, const struct option *option, void *field);
 void section_destroy (struct section *section);
 /* NULL: there is none. */
 struct section *config_find_section (const struct config *config, const char *name);
@@ -68,6 +68,8 @@ const struct config_type *config_find_type (const struct config *config, const c
 /* Finds or makes [TYPE NAME]; NULL and error: that cannot be a name. */
 struct section *config_open_section (struct config *config, const struct config_type *type, const char *name,
                                      size_t length, struct error *error);
+/* The options of a type, of all its parts: NULL behind the last. `offset` (may be NULL): in an instance. */
+const struct option *config_type_option (const struct config_type *type, size_t index, size_t *offset);
 /* Runs the types' checks of their sections, once all are read. */
 int config_check_sections (const struct config *config, struct error *error);
 

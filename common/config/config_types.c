@@ -4,6 +4,7 @@
 #include "common/config/config_private.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,60 @@ config_find_type (const struct config *config, const char *name, size_t length)
   return NULL;
 }
 
+/* ---- parts ---- */
+
+/* Where in an instance the part lies that is `others[index]`; of the one behind the last: how large an instance is. */
+static size_t
+part_offset (const struct config_type *type, size_t index)
+{
+  const size_t align = _Alignof(max_align_t);
+  size_t offset = type->first.size;
+
+  for (size_t i = 0; i < index; i++)
+    offset = (offset + align - 1) / align * align + type->others[i]->size;
+  return (offset + align - 1) / align * align;
+}
+
+static size_t
+part_count (const struct config_type *type)
+{
+  size_t count = 0;
+
+  while (type->others != NULL && type->others[count] != NULL)
+    count++;
+  return count;
+}
+
+const void *
+config_part_of (const struct config_type *type, const void *instance, const struct config_part *part)
+{
+  size_t index = 0;
+
+  while (type->others[index] != part)
+    index++;
+  return (const char *) instance + part_offset (type, index);
+}
+
+const struct option *
+config_type_option (const struct config_type *type, size_t index, size_t *offset)
+{
+  const struct config_part *part = &type->first;
+  size_t count = part_count (type), from = 0;
+
+  for (size_t i = 0; i < count && index >= part->option_count; i++) {
+    index -= part->option_count;
+    part = type->others[i];
+    from = part_offset (type, i);
+  }
+  if (index >= part->option_count)
+    return NULL;
+  if (offset != NULL)
+    *offset = from + part->options[index].offset;
+  return &part->options[index];
+}
+
+/* ---- sections ---- */
+
 const char *
 section_own_name (const struct section *section)
 {
@@ -48,12 +103,32 @@ config_open_section (struct config *config, const struct config_type *type, cons
   if (section == NULL) {
     section = config_add_section (config, full);
     section->type = type;
-    section->instance = memory_new (1, type->size);
-    for (size_t i = 0; i < type->option_count; i++)
-      section_add_setting (section, &type->options[i], section->instance);
+    section->instance = memory_new (1, part_offset (type, part_count (type)));
+    const struct option *option;
+    size_t offset;
+    for (size_t i = 0; (option = config_type_option (type, i, &offset)) != NULL; i++)
+      section_add_setting (section, option, (char *) section->instance + offset);
   }
   free (full);
   return section;
+}
+
+static bool
+is_default (const struct setting *setting)
+{
+  return strcmp (setting->text, setting->option->fallback != NULL ? setting->option->fallback : "") == 0;
+}
+
+static int
+check_section (const struct section *section, struct error *error)
+{
+  const struct config_type *type = section->type;
+
+  for (size_t i = 0; type->check_given != NULL && i < section->count; i++)
+    if (!is_default (&section->settings[i]) &&
+        type->check_given (section->instance, section->settings[i].option->key, error) != 0)
+      return -1;
+  return type->check != NULL ? type->check (section->instance, error) : 0;
 }
 
 int
@@ -62,7 +137,7 @@ config_check_sections (const struct config *config, struct error *error)
   for (size_t i = 0; i < config->section_count; i++) {
     const struct section *section = config->sections[i];
 
-    if (section->type != NULL && section->type->check != NULL && section->type->check (section->instance, error) != 0)
+    if (section->type != NULL && check_section (section, error) != 0)
       return error_prefix (error, "%s: [%s] ", section->source, section->name);
   }
   return 0;

@@ -204,8 +204,8 @@ answer_route (struct http *http, const struct http_request *request, const struc
     place->route->answer (place->site->context, request, place->rest, reply);
   else if (strcmp (url, "/addresses") == 0)
     answer_index (http, false, reply);
-  else if (!http_file_answer (http->options.folders, front ? "index.html" : url + 1,
-                              http_request_header (request, "If-None-Match"), reply) &&
+  else if (!http_file_answer (&http->files, front ? "index.html" : url + 1,
+                              http_request_header (request, "If-None-Match"), clock_monotonic (), reply) &&
            front)
     answer_index (http, http->options.folders[0] != NULL, reply);
 }
@@ -293,6 +293,7 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
   const struct http_library *library = http->library;
   unsigned status = reply->status, retry_s = reply->retry_s;
   const char *type = reply->type, *file = reply->file;
+  bool kept = reply->kept;
   bool gzip = status != MHD_HTTP_NOT_MODIFIED && !type_is_packed (type) &&
               http_list_has (http_request_header (request, "Accept-Encoding"), "gzip");
   struct MHD_Response *response;
@@ -306,7 +307,10 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
   if (response == NULL)
     return MHD_NO;
   library->MHD_add_response_header (response, "Content-Type", type);
-  library->MHD_add_response_header (response, "Cache-Control", tag[0] ? "no-cache" : "no-store");
+  library->MHD_add_response_header (response, "Cache-Control",
+                                    kept     ? "private, max-age=31536000, immutable"
+                                    : tag[0] ? "no-cache"
+                                             : "no-store");
   if (tag[0] != '\0')
     library->MHD_add_response_header (response, "ETag", tag);
   library->MHD_add_response_header (response, "Vary", "Accept, Accept-Encoding");

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "common/http/http_files.h"
 #include "common/http/http_library.h"
 #include "common/http/http_password.h"
 #include "common/http/http_words.h"
@@ -48,6 +49,7 @@ struct http {
   uint64_t proxies[HTTP_PROXIES_MAX]; /* hosts that are trusted */
   size_t proxy_count;
   char *folders[HTTP_FOLDERS_MAX];
+  struct http_files files;          /* in them */
   int64_t looked_ns;                /* at them */
   struct http_passwords *passwords; /* NULL: none are needed */
   pthread_mutex_t lock;             /* what a reload gives to the thread: */

@@ -349,6 +349,7 @@ http_create (const struct http_options *options, bool *taken, struct error *erro
   http->options.sites = sites_copy (options);
   for (size_t i = 0; i < HTTP_FOLDERS_MAX && options->folders[i] != NULL; i++)
     http->options.folders[i] = http->folders[i] = memory_string (options->folders[i]);
+  http->files.folders = http->options.folders;
   http->listen_fd = -1;
   http->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   http->beat_ns = clock_monotonic ();

@@ -10,7 +10,8 @@ struct scale {
   const char *prefixes[7];
 };
 
-static const struct scale binary = { 1024, { "", "K", "M", "G", "T", "P", "E" } };
+static const struct scale binary = { 1024, { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" } };
+static const struct scale binary_short = { 1024, { "", "K", "M", "G", "T", "P", "E" } }; /* as `ls -h` */
 static const struct scale decimal = { 1000, { "", "k", "M", "G", "T", "P", "E" } };
 
 /* What units are called, and by which steps they grow. */
@@ -100,7 +101,7 @@ quantity_short (double value, const char *name)
     return missing ();
   if (quantity_is_percent (name))
     return percent (value);
-  return scaled (value, unit ? unit->scale : &decimal, "", "");
+  return scaled (value, !unit ? &decimal : unit->scale == &binary ? &binary_short : unit->scale, "", "");
 }
 
 struct quantity
@@ -126,9 +127,9 @@ quantity_age (double seconds)
   if (whole < 60)
     snprintf (quantity.text, sizeof quantity.text, "%lld s", whole);
   else if (whole < 3600)
-    snprintf (quantity.text, sizeof quantity.text, "%lld m %02lld s", whole / 60, whole % 60);
+    snprintf (quantity.text, sizeof quantity.text, "%lld min %02lld s", whole / 60, whole % 60);
   else if (whole < 86400)
-    snprintf (quantity.text, sizeof quantity.text, "%lld h %02lld m", whole / 3600, whole / 60 % 60);
+    snprintf (quantity.text, sizeof quantity.text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
   else
     snprintf (quantity.text, sizeof quantity.text, "%lld d %02lld h", whole / 86400, whole / 3600 % 24);
   return quantity;

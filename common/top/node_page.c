@@ -85,10 +85,11 @@ node_page_cpus (struct node_page *page)
 
   if (!group)
     return;
-  snprintf (words, sizeof words, "user %.1f  system %.1f  wait %.1f", mean_of (rows, "user") + mean_of (rows, "nice"),
+  snprintf (words, sizeof words, "user %.1f%%  system %.1f%%  wait %.1f%%",
+            mean_of (rows, "user") + mean_of (rows, "nice"),
             mean_of (rows, "system") + mean_of (rows, "irq") + mean_of (rows, "soft_irq"), mean_of (rows, "io_wait"));
   if (steal >= 0.05)
-    snprintf (words + strlen (words), sizeof words - strlen (words), "  stolen %.1f", steal);
+    snprintf (words + strlen (words), sizeof words - strlen (words), "  stolen %.1f%%", steal);
   draw_bar (page, "CPU", busy / 100, quantity_text (busy, "%").text, words);
   canvas_printf (page->canvas, 0, page->y, LABEL - 1, STYLE_FAINT, "%zu", json_object_size (rows));
   draw_strip (page, rows);
@@ -128,7 +129,7 @@ draw_pressure (struct node_page *page)
 {
   static const struct {
     const char *label, *key;
-  } parts[] = { { "cpu ", "cpu_some_avg10" }, { "  memory ", "memory_some_avg10" }, { "  io ", "io_some_avg10" } };
+  } parts[] = { { "CPU ", "cpu_some_avg10" }, { "  memory ", "memory_some_avg10" }, { "  I/O ", "io_some_avg10" } };
   json_t *pressure = node_group (page->system, "pressure");
   int x = LABEL;
 

@@ -53,14 +53,22 @@ struct config_wildcard {
 
 /* Sections that users name, any number of each type: "[send central]", on the command line "--send.central.url". A name
  * has 1 to 64 of a-z, 0-9, '_' and '-'. */
-struct config_type {
-  const char *name;             /* "send" */
-  const char *help;             /* what such a section is, in a sentence or two */
-  const struct option *options; /* their section is not read, and `offset` lies in an instance */
+struct config_part {
+  const struct option *options; /* their section is not read, and `offset` lies in the part */
   size_t option_count;
-  size_t size;                                              /* of an instance: zeros, then the defaults */
-  int (*check) (const void *instance, struct error *error); /* of its options together, "url: ..."; may be NULL */
+  size_t size; /* of the part: zeros, then the defaults */
 };
+struct config_type {
+  const char *name; /* "send" */
+  const char *help; /* what such a section is, in a sentence or two */
+  struct config_part first;
+  const struct config_part *const *others;                  /* more options; NULL at the end; may be NULL */
+  int (*check) (const void *instance, struct error *error); /* of its options together, "url: ..."; may be NULL */
+  /* Of an option that has another value than its default: may it be given? -1 and error, for people. May be NULL. */
+  int (*check_given) (const void *instance, const char *key, struct error *error);
+};
+/* One of the other parts of an instance, which begins with the first. */
+const void *config_part_of (const struct config_type *type, const void *instance, const struct config_part *part);
 /* A section was added (`before` NULL), removed (`now` NULL) or changed. `name` and `now` are valid until the owner
  * is called for that name again. */
 typedef void (*config_change_fn) (void *context, const char *name, const void *before, const void *now);

@@ -146,6 +146,7 @@ struct http_reply {
   unsigned retry_s; /* Retry-After; 0: none */
   const char *file; /* a download of this name (letters, digits, '-', '.', '_'); NULL: it is shown */
   char tag[64];     /* ETag: the client may keep it, and asks whether it is still so; "": it keeps nothing */
+  bool kept;        /* it is the same for ever, and is not asked for again */
   void *context;    /* of the body: freed by `free`, also when it was not read to its end; */
   http_next_fn *next;
   void (*free) (void *context);

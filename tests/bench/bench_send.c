@@ -44,22 +44,41 @@ from_the_begin (const char *path)
   sqlite3_close (file);
 }
 
+static void
+take (void *context, const char *name, const void *before, const void *now)
+{
+  (void) name;
+  (void) before;
+  *(const struct send_options **) context = now;
+}
+
+/* A section [send bench], as it would stand in a file. */
+static const struct send_options *
+configure (const char *url, const char *period_ms, bool first)
+{
+  static const struct config_type *const types[] = { &send_config_type, NULL };
+  static const struct option none[] = { { .section = "" } };
+  struct config *config = config_create (none, 0, NULL, NULL);
+  const struct send_options *options = NULL;
+  struct buffer text = { 0 };
+  struct error error;
+
+  buffer_printf (&text, "[send bench]\nurl = %s\nperiod = %sms\nprotocol = %s\ntimeout = 60s\nretry = 1s\n", url,
+                 period_ms, first ? "1.0" : "2.0");
+  config_add_types (config, types, false);
+  if (config_read_text (config, "bench", buffer_text (&text), &error) < 0) {
+    fprintf (stderr, "%s\n", error.text);
+    exit (2);
+  }
+  config_own (config, &send_config_type, take, &options);
+  buffer_free (&text);
+  return options; /* until the program ends */
+}
+
 int
 main (int count, char **arguments)
 {
-  struct send_options options = { .names = (char *) "node-exporter,dcgm-exporter,synop",
-                                  .groups = (char *) "",
-                                  .nodes = (char *) "",
-                                  .job = (char *) "synop",
-                                  .labels = (char *) "",
-                                  .bearer_file = (char *) "",
-                                  .user = (char *) "",
-                                  .password_file = (char *) "",
-                                  .ca = (char *) "",
-                                  .certificate = (char *) "",
-                                  .key = (char *) "",
-                                  .timeout_ns = 60 * NS_PER_S,
-                                  .retry_ns = NS_PER_S };
+  const struct send_options *options;
   struct sender_counts counts = { 0 };
   struct sender *sender;
   int64_t began_ns;
@@ -68,13 +87,11 @@ main (int count, char **arguments)
     fprintf (stderr, "usage: bench_send FILE URL PERIOD_MS [1]\n");
     return 2;
   }
-  options.url = arguments[2];
-  options.protocol = count > 4 && strcmp (arguments[4], "1") == 0 ? PROTOCOL_1 : PROTOCOL_2;
-  options.period_ns = atoi (arguments[3]) * NS_PER_MS;
+  options = configure (arguments[2], arguments[3], count > 4 && strcmp (arguments[4], "1") == 0);
   curl_global_init (CURL_GLOBAL_DEFAULT);
   from_the_begin (arguments[1]);
   began_ns = cpu_ns ();
-  sender = sender_create ("bench", &options, arguments[1]);
+  sender = sender_create ("bench", options, arguments[1]);
   while (!counts.live || counts.waiting) {
     usleep (LOOK_US);
     sender_count (sender, &counts);

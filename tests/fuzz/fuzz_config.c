@@ -56,7 +56,7 @@ static const struct option named_options[] = {
   { "", "url", NULL, OPTION_TEXT, offsetof (struct named, url), "", .help = "A text." },
   { "", "period", NULL, OPTION_DURATION, offsetof (struct named, period), "1s", "10ms", "1h", .help = "A time." },
 };
-static const struct config_type type = { "t", "A thing.", named_options, 2, sizeof (struct named), NULL };
+static const struct config_type type = { "t", "A thing.", { named_options, 2, sizeof (struct named) } };
 static const struct config_type *const types[] = { &type, NULL };
 
 /* What the owner of the type was called for: a sum over all of it, the same for the same sections in the same order. */

@@ -138,3 +138,71 @@ class Victoria(Database):
 def away_seconds():
     """How long a receiver is away: `make soak` takes longer."""
     return float(os.environ.get("SEND_AWAY_SECONDS", "2"))
+
+
+INFLUX = """
+reporting-disabled = true
+bind-address = "127.0.0.1:{rpc}"
+[meta]
+  dir = "{folder}/meta"
+[data]
+  dir = "{folder}/data"
+  wal-dir = "{folder}/wal"
+  query-log-enabled = false
+[monitor]
+  store-enabled = false
+[http]
+  bind-address = "{address}"
+  auth-enabled = {auth}
+  log-enabled = false
+[[udp]]
+  enabled = true
+  bind-address = "{address}"
+  database = "synop"
+  batch-timeout = "100ms"
+[logging]
+  level = "warn"
+"""
+
+
+class Influx(Database):
+    """InfluxDB 1, with a database `synop`; over UDP at the same port too."""
+
+    name, programs = "influx", ("influxd",)
+
+    def __init__(self, cluster, password=None):
+        super().__init__(cluster)
+        self.password = password
+        self.url = f"http://{self.address}"
+        (self.folder / "influx.conf").write_text(INFLUX.format(rpc=free_port(), folder=self.folder, address=self.address,
+                                                               auth=str(bool(password)).lower()))
+
+    def arguments(self):
+        return ["-config", str(self.folder / "influx.conf")]
+
+    def ask(self, text, login=True):
+        login = {"u": "admin", "p": self.password} if self.password and login else {}
+        query = urllib.parse.urlencode({"q": text, "db": "synop", "epoch": "ms"} | login)
+        with urllib.request.urlopen(f"http://{self.address}/query", data=query.encode(), timeout=LIMIT) as answer:
+            found = json.loads(answer.read())["results"]
+        assert not any("error" in one for one in found), found
+        return [series for one in found for series in one.get("series", [])]
+
+    def is_ready(self):
+        assert self.process.alive(), self.process.log()
+        try:
+            if self.password:
+                try:
+                    self.ask(f"CREATE USER admin WITH PASSWORD '{self.password}' WITH ALL PRIVILEGES", login=False)
+                except urllib.error.HTTPError:  # it is there
+                    pass
+            return self.ask("CREATE DATABASE synop") == []
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def find(self, name, **tags):
+        """{ms: value} of the series with these tags."""
+        where = " AND ".join(f"\"{key}\" = '{value}'" for key, value in tags.items())
+        found = self.ask(f'SELECT "value" FROM "{name}" WHERE {where} GROUP BY *')
+        assert len(found) <= 1, found
+        return dict(found[0]["values"]) if found else {}

@@ -28,8 +28,8 @@ def summary(values, names):
 class StandIn:
     """`values`: what a metric is on a node: (expression, node's index) -> number or None."""
 
-    def __init__(self, path, nodes, states=None, values=None, jobs=(), ill=(), events=(), period=1.0, faults=(), node_line=None):
-        self.nodes, self.jobs, self.ill, self.events, self.period, self.faults = nodes, jobs, ill, events, period, faults
+    def __init__(self, path, nodes, states=None, values=None, jobs=(), alerts=(), events=(), period=1.0, faults=(), node_line=None):
+        self.nodes, self.jobs, self.alerts, self.events, self.period, self.faults = nodes, jobs, alerts, events, period, faults
         self.states = states or "u" * len(nodes)
         self.values = values or (lambda expression, index: random.Random(f"{expression}{index}").random() * 100)
         self.node_line = node_line
@@ -111,9 +111,9 @@ class StandIn:
         for job in self.jobs:
             yield json.dumps({"type": "job", "event": "started", **job})
 
-    def answer_nodes(self, _):
-        for node in self.ill:
-            yield json.dumps(node)
+    def answer_alerts(self, _):
+        for alert in self.alerts:
+            yield json.dumps(alert)
 
     def answer_tail(self, words):
         if "type=event" in words:

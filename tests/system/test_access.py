@@ -134,11 +134,11 @@ def addresses(user):
         "jobs/{id}": [({}, True)],
         "jobs/{id}/report": [({"format": form}, form not in ("csv", "jobstats"))
                              for form in ("json", "text", "csv", "html", "jobstats")],
-        "events": [(everything, False)],
+        "events": [(everything, False)], "alerts": [({}, False), ({"at": "-1s"}, False)],
         "lines": [(everything, True), (everything | {"type": "job"}, True), (everything | {"format": "lines"}, True),
                   (everything | {"group": "job_*"}, True), (everything | {"type": "cluster"}, False)],
         "socket": [({"request": words}, shows) for words, shows in
-                   (("jobs", True), ("nodes\tjson", False), ("nodes\till", False), ("status", False), ("groups\tjson", False),
+                   (("jobs", True), ("nodes\tjson", False), ("alerts", False), ("status", False), ("groups\tjson", False),
                     ("now\tmetric=job_cpu.cpus\trow=*", True))],
     }
     endless = {"stream", "watch"}

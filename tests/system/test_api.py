@@ -23,9 +23,8 @@ from lib.web import get, url_of
 JOB = "api-job"
 USER = pwd.getpwuid(os.geteuid()).pw_name
 # A value that fits, for each parameter; for those of a choice and for numbers and booleans the description has them.
-GOOD = {"node": "n*", "group": "load,cpu_*", "type": "event", "user": USER, "scheduler": "synop", "from": "-1h", "to": "now",
-        "job": JOB, "step": "10s", "metric": "cpu_usage.user", "row": "*",
-        "request": "status"}
+GOOD = {"node": "n*", "group": "load,cpu_*", "type": "event", "user": USER, "scheduler": "synop", "from": "-1h", "to": "now", "at": "-1s",
+        "job": JOB, "step": "10s", "metric": "cpu_usage.user", "row": "*", "request": "status"}
 # What a parameter needs beside it.
 BESIDE = {"user": f"&job={JOB}", "scheduler": f"&job={JOB}", "rate": "&metric=vm.page_faults", "combined": "&metric=load.load_1"}
 BAD = ["%ff", "a%0ab", "x" * 1100, "*a" * 5]  # of every text: no UTF-8, a control, too long, too many stars
@@ -79,7 +78,7 @@ def wrong_values_of(parameter):
         wrong += ["nothing-of-that", "Yes"]
     elif schema["type"] == "integer":
         wrong += ["0", "-1", "1.5", "x", "", str(schema["maximum"] + 1), "9" * 40]
-    elif name in ("from", "to"):
+    elif name in ("from", "to", "at"):
         wrong += ["yesterday", "2026-13-01", ""]
     elif name == "step":
         wrong += ["5 furlongs", "0", "-5m", ""]

@@ -12,7 +12,7 @@ import threading
 import urllib.parse
 
 import pytest
-from lib.nginx import FORWARDED, Nginx
+from lib.fronts import FORWARDED, FORWARDED_BY_APACHE, Apache, Nginx
 from lib.programs import BUILD, ROOT, run, wait_until
 from lib.web import get, url_of
 
@@ -47,8 +47,12 @@ def password(cluster):
 
 def test_files(url):
     """Each as it lies in the sources, now and when it was changed; with its type, and kept until it changes."""
-    assert get(url, "/").body == (SOURCES / "index.html").read_bytes()
+    front = get(url, "/").text
+    version = re.search(r'"v/([0-9a-f]{32})/main\.js"', front)[1]
+    assert front == (SOURCES / "index.html").read_text().replace('"v/0/', f'"v/{version}/')
     for path in sorted(SOURCES.iterdir()):
+        if path.name == "index.html":
+            continue
         page = get(url, f"/{path.name}")
         if path.suffix == ".md":
             assert page.status == 404
@@ -57,6 +61,9 @@ def test_files(url):
         assert page.headers["Content-Type"] == TYPES[path.suffix] and page.headers["Cache-Control"] == "no-cache"
         again = get(url, f"/{path.name}", If_None_Match=page.headers["ETag"])
         assert again.status == 304 and not again.body and again.headers["ETag"] == page.headers["ETag"]
+        kept = get(url, f"/v/{version}/{path.name}")
+        assert kept.body == page.body and kept.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+        assert get(url, f"/v/{version[::-1]}/{path.name}").headers["Cache-Control"] == "no-cache"
         packed = get(url, f"/{path.name}", Accept_Encoding="gzip")
         assert gzip.decompress(packed.body) == page.body
     for path in ("/..", "/../page/main.js", "/%2e%2e/page/main.js", "/./main.js", "/main.js/", "//main.js", "/main.js%00",
@@ -87,6 +94,21 @@ def test_installed(cluster, tmp_path):
     listed = get(url, "/")
     assert listed.status == 200 and "The page is not here" in listed.text and 'href="metrics"' in listed.text
     assert get(url, "/main.js").status == 404 and "not here" not in get(url, "/addresses").text
+
+
+def test_without_uplot(cluster, browser, tmp_path):
+    """As after a build without npm: all is there but curves, and that is said."""
+    done = subprocess.run(["make", "-s", "install-aggregator", f"BUILD={BUILD}", f"DESTDIR={tmp_path}", "PREFIX=/usr"], cwd=ROOT,
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(tmp_path / "usr/share/synop-aggregator/page/uplot", ignore_errors=True)
+    url = url_of(cluster.start_aggregator(config=HTTP, program=tmp_path / "usr/bin/synop-aggregator"))
+    cluster.start_nodes("n1")
+    cluster.aggregator.wait_lines(2, type="node")
+    tab = browser.open(f"{url}/")
+    tab.wait("document.querySelector('canvas.cells')?.width > 50")
+    tab.wait("document.body.innerText.includes('Curves need uPlot, which this installation lacks: npm or a network')")
+    assert not tab.said(ignore=["uPlot.esm.js", "api/v1/query"])
 
 
 # ---- headers ----
@@ -152,21 +174,22 @@ def test_names_of_others(cluster):
 # ---- proxies ----
 
 
-def test_proxy(cluster):
+@pytest.mark.parametrize(("front", "more"), [(Nginx, FORWARDED), (Apache, FORWARDED_BY_APACHE)])
+def test_proxy(cluster, front, more):
     """Behind a prefix all works, since addresses are relative; who asks is known only from proxies that are trusted."""
     config = HTTP + "names = monitor.example\n"
     url = url_of(cluster.start_aggregator(config=config))
     cluster.start_nodes("n1")
-    with Nginx(cluster.folder, url, more=FORWARDED) as proxy:
-        assert get(proxy.url, "/tools/synop/").body == (SOURCES / "index.html").read_bytes()
+    with front(cluster.folder, url, more=more) as proxy:
+        assert re.search(r'src="v/[0-9a-f]{32}/main.js"', get(proxy.url, "/tools/synop/").text)
         targets = json.loads(get(proxy.url, "/tools/synop/sd").text)
         assert targets[0]["targets"] == [url.removeprefix("http://")] and targets[0]["labels"]["__scheme__"] == "http"
     cluster.aggregator.stop()
     url = url_of(cluster.start_aggregator(config=config + "trusted_proxies = 127.0.0.1\n"))
-    with Nginx(cluster.folder, url, more=FORWARDED) as proxy:
-        targets = wait_until(lambda: json.loads(get(proxy.url, "/tools/synop/sd").text), "targets")
+    with front(cluster.folder, url, more=more) as proxy:
+        targets = wait_until(lambda: json.loads(get(proxy.url, "/tools/synop/sd", Host="monitor.example").text), "targets")
         assert targets[0]["targets"] == ["monitor.example"] and targets[0]["labels"]["__scheme__"] == "https"
-        # nginx adds whom it was asked by, 127.0.0.1, which is trusted: what it was told before that counts.
+        # It adds whom it was asked by, 127.0.0.1, which is trusted: what it was told before that counts.
         one, held = streams_of(proxy.url, "192.0.2.1", 200)
         with held:
             other, more = streams_of(proxy.url, "192.0.2.2", 200)
@@ -190,16 +213,19 @@ def streams_of(url, host, most):
 # ---- a real browser ----
 
 
-def test_browser(cluster, browser):
+@pytest.mark.parametrize("front", [Nginx, Apache])
+def test_browser(cluster, browser, front):
     """The page loads by itself, behind a prefix, and after its password; nothing in it breaks its own rules."""
     url = url_of(cluster.start_aggregator(config=HTTP))
     cluster.start_nodes("n1")
     cluster.aggregator.wait_lines(2, type="node")  # before, it is not known which metrics there are
-    with Nginx(cluster.folder, url) as proxy:
+    with front(cluster.folder, url) as proxy:
         for address in (url + "/", proxy.url + "/"):
             tab = browser.open(address)
             tab.wait("document.title !== ''")
-            tab.pump(1)
+            tab.wait("document.querySelector('.as-of')?.innerText.startsWith('1 node, ')")
+            first = tab.text(".as-of")
+            tab.wait(f"document.querySelector('.as-of').innerText !== {json.dumps(first)}")  # values come as they are made
             assert not tab.said()
             assert not [request for request in tab.requests if not request.startswith((address, "data:"))]
             tab.close()

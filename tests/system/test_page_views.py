@@ -286,12 +286,12 @@ def test_events_and_alerts(shown, tabs):
         assert alerts[0][0] == "alarm"
         cluster.start_agent("n3")
         wait_rows(tab, "Events", lambda found: found[0][2] == "node up")
-        wait_until(lambda: not any(row[1] == "n3" and "frame" in row[2] for row in rows(tab, "Alerts that stand")), "the end of the alert")
+        wait_until(lambda: not any(row[1] == "n3" and "down" in row[2] for row in rows(tab, "Alerts that stand")), "the end of the alert")
     cluster.gpus.say("gpus 2\nxid 1 79\n")
     wait_until(lambda: any(one["points"] and any(point[1] for point in one["points"]) for one in
                            ask(shown[1], "query?metric=gpu.xid_errors&rows&from=-5m&step=1m")["series"]), "the XID in the history")
     with opened(tabs, "events") as tab:
-        wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "gpu1" and "GPU 1: 1 XID error in" in row[2] for row in found))
+        wait_rows(tab, "Alerts that stand", lambda found: any(row[1] == "gpu1" and row[2] == "XID errors on GPU 1: 1" for row in found))
 
 
 def test_clocks(shown, tabs):

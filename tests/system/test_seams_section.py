@@ -32,7 +32,8 @@ check (const void *instance, struct error *error)
   return *demo->url ? 0 : error_set (error, "url: must be given");
 }
 
-static const struct config_type type = { "demo", "A thing that a test plays.", options, 2, sizeof (struct demo), check };
+static const struct config_type type = { "demo", "A thing that a test plays.", { options, 2, sizeof (struct demo) },
+                                         .check = check };
 
 static void
 change (void *state, const char *name, const void *before, const void *now)

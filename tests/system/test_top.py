@@ -299,9 +299,9 @@ def test_hostile_names(socket):
     """What looks like escapes is shown harmlessly, and columns stay where they are."""
     jobs = [{"job_id": f"{i}{name[:60]}", "user": name[:40], "name": name, "command": "", "started": "2026-11-23T00:00:00Z", "nodes": HOSTILE,
              "job_cpu.cpus": 4, "job_memory.rss": 1e9} for i, name in enumerate(HOSTILE)]
-    ill = [{"node": name, "state": "up", "last_seen": 1, "failing": [{"group": name, "error": name}]} for name in HOSTILE]
+    alerts = [{"node": name, "level": "warning", "text": name, "since": name, "last": name} for name in HOSTILE]
     events = [{"time": "2026-11-23T00:00:00Z", "event": name, "node": name, name: name} for name in HOSTILE]
-    with StandIn(socket, HOSTILE, values=values, jobs=jobs, ill=ill, events=events) as aggregator, top(socket, columns=100) as screen:
+    with StandIn(socket, HOSTILE, values=values, jobs=jobs, alerts=alerts, events=events) as aggregator, top(socket, columns=100) as screen:
         screen.wait("8 nodes: 8 up", "qQuit", "xxxx…")
         screen.settle()
         rows = [line for line in screen.lines() if line.count("[") >= 3]

@@ -8,6 +8,20 @@
 #include "aggregator/history/tier_store.h"
 #include "tests/unit/aggregator/history/history_bench.h"
 
+/* Each look at the clock takes so long. */
+static int64_t each_call_ns;
+int64_t __real_clock_monotonic (void);
+int64_t __wrap_clock_monotonic (void);
+
+int64_t
+__wrap_clock_monotonic (void)
+{
+  static int64_t passed_ns;
+
+  passed_ns += each_call_ns;
+  return __real_clock_monotonic () + passed_ns;
+}
+
 /* ---- reading ---- */
 
 struct read_out {
@@ -173,6 +187,42 @@ test_killed_at_any_point (void **state)
   do_work (scratch, DAYS, ALL, NULL);
   assert_counts (scratch, (uint64_t) frames_of (scratch, "n1"));
   assert_true (frames_of (scratch, "n1") > 100);
+}
+
+/* However long there is to do, what is done is committed, and the next goes on from there: also in another process. */
+static void
+test_long_work_is_committed (void **state)
+{
+  struct scratch *scratch = *state;
+  const struct tier_limits limits = {
+    .now_ns = clock_wall (), .minutes_before_ns = INT64_MIN, .hours_before_ns = INT64_MIN, .max_size = 1 << 30
+  };
+  int64_t all, left, before;
+  struct error error = { "" };
+  int more = 1, calls = 0, progress = 0;
+
+  scratch_open (scratch);
+  for (uint64_t hour = 0; hour < 6; hour++, scratch->start_ns -= 3600 * NS_PER_S)
+    put_range (scratch, "n1", 1 + hour, 1, 160);
+  scratch_close (scratch);
+  all = before = scratch_number (scratch, "SELECT count (*) FROM unfolded");
+  assert_true (all >= 60);
+  each_call_ns = NS_PER_S / 15; /* so that a second is over soon */
+  while (more == 1) {
+    struct history_store *store = history_store_open (scratch->path, &error);
+    more = tier_store_work (store, &limits, INT64_MAX, &error);
+    history_store_close (store);
+    left = scratch_number (scratch, "SELECT count (*) FROM unfolded");
+    assert_true (left <= before);
+    progress += left < before && left > 0;
+    before = left;
+    calls++;
+  }
+  each_call_ns = 0;
+  assert_int_equal (more, 0);
+  assert_int_equal (before, 0);
+  assert_true (calls > 3 && progress > 3);
+  assert_counts (scratch, 6 * 160);
 }
 
 /* ---- damage ---- */
@@ -448,11 +498,17 @@ test_combined (void **state)
 int
 main (void)
 {
-  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),      TEST (test_killed_at_any_point),
-                                      TEST (test_damage_is_mended),     TEST (test_the_fuller_counts),
-                                      TEST (test_staged_is_mended),     TEST (test_lost_tables),
-                                      TEST (test_an_idle_writer_looks), TEST (test_old_goes),
-                                      TEST (test_too_much_goes),        TEST (test_combined) };
+  const struct CMUnitTest tests[] = { TEST (test_each_frame_once),
+                                      TEST (test_killed_at_any_point),
+                                      TEST (test_long_work_is_committed),
+                                      TEST (test_damage_is_mended),
+                                      TEST (test_the_fuller_counts),
+                                      TEST (test_staged_is_mended),
+                                      TEST (test_lost_tables),
+                                      TEST (test_an_idle_writer_looks),
+                                      TEST (test_old_goes),
+                                      TEST (test_too_much_goes),
+                                      TEST (test_combined) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {addErrors, standing} from './around.js';
+import {partAlerts} from './around.js';
 import {hit, layOut, neighbour, placeOf} from './layout.js';
 import {extremesOf, pictureOf, pictureOfStep, stateOf} from './levels.js';
 import {arrange} from './order.js';
@@ -126,31 +126,15 @@ function down (layout, at) {
   return next === at ? at : down(layout, next);
 }
 
-test('what stood at an instant follows from events', () => {
-  const t = (minute) => `2026-11-23T04:${String(minute).padStart(2, '0')}:00Z`;
-  const events = [
-    {time: t(0), event: 'group_failed', node: 'a', groups: ['gpu', 'disk_io'], error: 'GPU 3: lost'},
-    {time: t(1), event: 'group_recovered', node: 'a', groups: ['disk_io']},
-    {time: t(2), event: 'node_down', node: 'b'},
-    {time: t(3), event: 'gap', node: 'c', lost: 5},
-    {time: t(30), event: 'node_up', node: 'b'},
+test('that a node is silent is a state of its cell, all else an alert', () => {
+  const list = [
+    {node: 'b', alert: 'node_down', text: 'down: no frames come'}, {node: 'c', alert: 'node_stale', text: 'stale: it is silent'},
+    {node: 'a', alert: 'fault', text: 'XID errors on GPU 3: 2'}, {node: 'a', alert: 'group_failed', text: 'gpu: GPU 3: lost'},
+    {node: '', alert: 'history_failed', text: 'the history cannot be written: no room'},
   ];
-  const then = standing(events, Date.parse(t(5)));
-  assert.deepEqual([...then.alerts.get('a').values()], ['gpu: GPU 3: lost']);
-  assert.deepEqual([...then.alerts.get('c').values()], ['5 frames lost']);
-  assert.equal(then.states.get('b'), 'd');
-  const later = standing(events, Date.parse(t(40)));
-  assert.equal(later.states.get('b'), 'u');
-  assert.equal(later.alerts.get('c')?.size ?? 0, 0, 'a gap is over after ten minutes');
-});
-
-test('counters of errors are alerts where they changed', () => {
-  const alerts = new Map([['a', new Map([['gap', '5 frames lost']])]]);
-  const series = [{node: 'a', points: [[0, 1], [600, null]]}, {node: 'b', points: [[0, 0]]}, {node: 'c', points: [[0, 2], [600, 1]]}];
-  addErrors(alerts, [['gpu.xid_errors', {series}]]);
-  assert.deepEqual([...alerts.get('a').values()], ['5 frames lost', '1 XID error of GPUs']);
-  assert.deepEqual([...alerts.get('c').values()], ['3 XID errors of GPUs']);
-  assert.equal(alerts.has('b'), false);
+  const {alerts, states} = partAlerts(list);
+  assert.deepEqual([...alerts], [['a', ['XID errors on GPU 3: 2', 'gpu: GPU 3: lost']]]);
+  assert.deepEqual([...states], [['b', 'd'], ['c', 's']]);
 });
 
 test('metrics are found by name, unit and help; the best first', () => {

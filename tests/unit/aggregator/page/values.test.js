@@ -13,7 +13,7 @@ const plain = (text) => text.replace(/\u00a0/g, ' ');
 test('values have their unit, and three digits that count', () => {
   const forms = [
     [12.345, '%', '12.3 %'], [100, 'percent', '100 %'], [99.97, '%', '100 %'], [-0.01, '%', '0.0 %'], [0, 'bytes', '0 B'],
-    [999, 'bytes', '999 B'], [1000, 'bytes', '1 kB'], [999999, 'bytes', '1 MB'], [25276514304, 'bytes', '25.3 GB'], [1.5e6, 'bytes/s', '1.5 MB/s'],
+    [999, 'bytes', '999 B'], [1000, 'bytes', '1000 B'], [1024, 'bytes', '1 KiB'], [1048575, 'bytes', '1 MiB'], [25276514304, 'bytes', '23.5 GiB'], [1.5 * 2 ** 20, 'bytes/s', '1.5 MiB/s'],
     [4e11, 'bits_per_second', '400 Gbit/s'], [2.45e9, 'hertz', '2.45 GHz'], [300, 'joules/s', '300 W'], [61.5, 'celsius', '61.5 °C'],
     [0.000123, 'seconds', '123 µs'], [0.5, 'seconds', '500 ms'], [90, 'seconds', '90 s'], [180, 'seconds', '3 min'], [7200, 'seconds', '2 h'],
     [172800, 'seconds', '2 d'], [12345678, '', '12.3 M'], [0.02912, '', '0.029'], [-1500, '', '−1.5 k'], [3, 'widgets', '3 widgets'],
@@ -31,8 +31,8 @@ test('what is missing is a dash, and never 0', () => {
 });
 
 test('a column is written in one unit', () => {
-  assert.deepEqual(scale(5e9, 'bytes'), {factor: 1e9, unit: 'GB'});
-  assert.deepEqual(parts(2e6, 'bytes', 5e9), {number: '0.002', unit: 'GB'});
+  assert.deepEqual(scale(5 * 2 ** 30, 'bytes'), {factor: 2 ** 30, unit: 'GiB'});
+  assert.deepEqual(parts(2 ** 21, 'bytes', 5 * 2 ** 30), {number: '0.002', unit: 'GiB'});
 });
 
 test('instants are of text, seconds, milliseconds or nanoseconds', () => {

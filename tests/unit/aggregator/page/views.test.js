@@ -52,7 +52,7 @@ test('counters are shown a second, shares in percent, texts as they are', () => 
   const counter = {kind: 'counter', unit: 'bytes'};
   assert.deepEqual(shown(counter, 300, 2), {value: 150, unit: 'bytes/s'});
   assert.deepEqual(shown(counter, 300, null), {value: null, unit: 'bytes/s'});
-  assert.equal(plain(textOf(counter, 3000, 2)), '1.5 kB/s');
+  assert.equal(plain(textOf(counter, 3000, 2)), '1.46 KiB/s');
   assert.equal(plain(textOf({kind: 'counter', unit: 'seconds', share: true}, 12.3, 1)), '12.3 %');
   assert.equal(textOf({kind: 'gauge', unit: 'boolean'}, 1), 'yes');
   assert.equal(textOf({kind: 'gauge', unit: ''}, 18446744073709552000), 'no limit');

@@ -3,11 +3,16 @@
 #include "aggregator/history/tier_store.h"
 #include "tests/unit/aggregator/report/job_history.h"
 
-#define PERIOD 10 /* seconds */
-#define HOURS 12
-#define SAMPLES (HOURS * 3600 / PERIOD)
+#define PERIOD job.period
+#define HOURS job.hours
+#define SAMPLES ((uint64_t) HOURS * 3600 / PERIOD)
+#define SHARE_PLACES 5e-5 /* percent: shares are stored to four places */
 #define NODES "n1,n2,n3,n4"
 #define FORGET "DELETE FROM tier_blocks; DELETE FROM tier_staged; DELETE FROM tier_parts"
+
+static struct {
+  unsigned period, hours; /* seconds */
+} job = { 10, 12 };
 
 struct made {
   const char *node;
@@ -97,6 +102,13 @@ network (struct made *made, uint64_t at)
     made->sample.chain = NULL;
 }
 
+static void
+lost (struct made *made, uint64_t at)
+{
+  if (within (at, 7, 7.2))
+    made->sample.chain = NULL;
+}
+
 /* The agent is started anew, then for ten minutes it is not there; counters of the job and of the node fall. */
 static void
 restarts (struct made *made, uint64_t at)
@@ -119,6 +131,13 @@ shares (struct made *made, uint64_t at)
   made->sample.gone = within (at, 4, 4.3);
   made->sample.absent = within (at, 0, 1) || within (at, 8, 8.005) || within (at, 11.5, 12);
   made->sample.no_memory = within (at, 9, 9.2);
+}
+
+static void
+shares_from_begin (struct made *made, uint64_t at)
+{
+  shares (made, at);
+  made->sample.absent &= !within (at, 0, 1);
 }
 
 static void
@@ -215,7 +234,7 @@ assert_alike (const char *one, const char *other)
         fail_msg ("%.60s rather than %.60s", one - 1, other - 1);
       continue;
     }
-    if (!(fabs (value - expected) <= 2e-6 * fabs (expected)))
+    if (!(fabs (value - expected) <= fmax (2e-6 * fabs (expected), SHARE_PLACES)))
       fail_msg ("%.80s rather than %.80s", one - 20, other - 20);
     one = end;
     other = other_end;
@@ -278,7 +297,8 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
   assert_int_equal (by_frames->minute_samples, 0);
   if (damaged)
     assert_true (by_minutes->minute_samples > least);
-  by_minutes->minute_samples = 0;
+  assert_true (by_minutes->hour_samples <= (HOURS > 12 ? by_minutes->minute_samples : 0));
+  by_minutes->minute_samples = by_minutes->hour_samples = 0;
   job_report_json (by_minutes, &json);
   job_report_json (by_frames, &other);
   assert_alike (buffer_text (&json.out), buffer_text (&other.out));
@@ -290,7 +310,8 @@ assert_same (struct scratch *scratch, const char *nodes, bool ended, const char 
 }
 
 static void
-put_all (struct scratch *scratch, int second) /* of a minute, in which the job begins */
+put_all (struct scratch *scratch, int second, /* of a minute, in which the job begins */
+         bool simple)
 {
   struct made nodes[] = { { .node = "n1", .state = 1 },
                           { .node = "n2", .state = 2 },
@@ -299,34 +320,61 @@ put_all (struct scratch *scratch, int second) /* of a minute, in which the job b
 
   scratch->start_ns -= HOURS * 3600 * SECOND_NS + scratch->start_ns % (60 * SECOND_NS) - second * SECOND_NS;
   put_node (scratch, &nodes[0], nothing);
-  put_node (scratch, &nodes[1], network);
+  put_node (scratch, &nodes[1], simple ? lost : network);
   put_node (scratch, &nodes[2], restarts);
-  put_node (scratch, &nodes[3], shares);
+  put_node (scratch, &nodes[3], simple ? shares_from_begin : shares);
 }
 
+/* `more`: what is damaged beside the chunks, in whole hours that begin from the first %lld until before the second one, in s. */
 static void
-assert_unread (struct scratch *scratch, int second, bool ended, int64_t seconds)
+assert_unread (struct scratch *scratch, int second, bool ended, int64_t seconds, const char *more)
 {
-  char damage[512];
+  int64_t from, to;
+  char damage[1024], minutes[512] = "";
 
-  put_all (scratch, second);
-  snprintf (damage, sizeof damage, "UPDATE chunks SET data = x'00' WHERE first_time > %lld AND last_time < %lld",
-            (long long) (scratch->start_ns + (9 * 3600 + 2400) * SECOND_NS),
-            (long long) (scratch->start_ns + 11 * 3600 * SECOND_NS));
+  put_all (scratch, second, false);
+  from = scratch->start_ns + (HOURS > 12 ? 13 * 3600 : 9 * 3600 + 2400) * SECOND_NS;
+  to = scratch->start_ns + (HOURS - 1) * 3600 * SECOND_NS;
+  if (more)
+    snprintf (minutes, sizeof minutes, more, (long long) (from / SECOND_NS / 3600 + 1) * 3600,
+              (long long) (to / SECOND_NS / 3600) * 3600);
+  snprintf (damage, sizeof damage, "UPDATE chunks SET data = x'00' WHERE first_time > %lld AND last_time < %lld;%s",
+            (long long) from, (long long) to, minutes);
   assert_same (scratch, NODES, ended, damage, 4 * SAMPLES * 8 / 10 * 9 / 10, seconds);
 }
 
 static void
 test_same (void **state)
 {
-  assert_unread (*state, 2, true, 3 * 86400); /* merged */
+  assert_unread (*state, 2, true, 3 * 86400, NULL); /* merged */
 }
 
 /* The job's row is away at the end of one minute and the beginning of the next. */
 static void
 test_runs (void **state)
 {
-  assert_unread (*state, 42, false, 0);
+  assert_unread (*state, 42, false, 0, NULL);
+}
+
+/* Of a job of days whole hours are read: their minutes are there for job_cpu and job_processes alone. */
+static void
+test_hours (void **state)
+{
+  job.hours = 100;
+  job.period = 30;
+  assert_unread (*state, 2, true, 3 * 86400,
+                 "DELETE FROM tier_blocks WHERE tier = 0 AND start >= %lld AND start < %lld AND metric NOT IN"
+                 " (SELECT id FROM tier_metrics WHERE family IN ('job_cpu', 'job_processes'))");
+}
+
+/* Hours that were deleted, or that have not all: minutes are read. */
+static void
+test_without_hours (void **state)
+{
+  job.hours = 100;
+  job.period = 30;
+  assert_unread (*state, 2, true, 3 * 86400,
+                 "DELETE FROM tier_blocks WHERE tier = 1 AND start >= %lld / 86400 * 86400 AND start < %lld");
 }
 
 /* What minutes do not have: counters of the job that fall, GPUs of the job, interfaces that should not count. */
@@ -408,13 +456,168 @@ test_busy_gpus (void **state)
   job_report_destroy (by_frames);
 }
 
+/* ---- frames that are deleted ---- */
+
+static bool
+is_near (double one, double other, double part)
+{
+  return (isnan (one) && isnan (other)) || fabs (one - other) <= part * fabs (other);
+}
+
+/* As the report from all frames, but for what minutes do not have. `part`: how much figures may differ. */
+static void
+assert_near_all (const struct job_report *bare, const struct job_report *all, double part)
+{
+  for (size_t i = 0; i < all->node_count; i++) {
+    const struct job_node *node = &bare->nodes[i], *other = &all->nodes[i];
+    assert_true (is_near (node->cpus, other->cpus, 1e-9));
+    assert_true (is_near ((double) node->samples, (double) other->samples, part));
+    assert_int_equal (node->shared, other->shared);
+    assert_int_equal (node->lost, other->lost);
+    if (i < 3) /* on n4 there was no row of the job for a time: more is not known */
+      assert_true (fabs (node->gap_seconds - other->gap_seconds) <= 240);
+    for (size_t item = 0; item < JOB_ITEM_COUNT; item++) {
+      const struct job_series *one = &node->series[item], *two = &other->series[item];
+      if (job_item_is_of_gpus (item))
+        continue;
+      if (one->known != two->known || !is_near (one->total, two->total, part) ||
+          !is_near (one->mean, two->mean, part) || one->maximum > two->maximum * 1.01 || one->maximum < one->mean ||
+          one->minimum < two->minimum * 0.99 - 1e-3)
+        fail_msg ("%s of %s: %d %g %g %g %g rather than %d %g %g %g %g", job_items[item].name, other->name, one->known,
+                  one->total, one->mean, one->minimum, one->maximum, two->known, two->total, two->mean, two->minimum,
+                  two->maximum);
+    }
+  }
+}
+
+/* Deletes what ended before that hour of the job, as for its age. */
+static struct job_report *
+without_chunks (struct scratch *scratch, double hours)
+{
+  char text[128];
+
+  snprintf (text, sizeof text, "DELETE FROM chunks WHERE last_time < %lld",
+            (long long) (scratch->start_ns + (int64_t) (hours * 3600) * SECOND_NS));
+  execute (scratch, text);
+  return make_job_report (scratch, NODES, HOURS * 3600, true, NULL);
+}
+
+static void
+assert_bare (struct scratch *scratch, const struct job_report *all, double hours, double least)
+{
+  struct job_report *bare = without_chunks (scratch, hours);
+  uint64_t samples = 0;
+
+  for (size_t i = 0; i < bare->node_count; i++)
+    samples += bare->nodes[i].samples;
+  assert_true ((double) bare->bare_samples >= least * (double) samples);
+  assert_true (says (bare, "were deleted for their age"));
+  assert_false (says (bare, "has no samples of this job's time"));
+  assert_near_all (bare, all, 0.03);
+  job_report_destroy (bare);
+}
+
+/* It is not known any more that the change behind frames that came late is of their time too, nor what the job used before it was
+ * seen. */
+static void
+assert_all_bare (struct scratch *scratch, int second)
+{
+  struct job_report *all;
+
+  put_all (scratch, second, true);
+  scratch_close (scratch);
+  fold_all (scratch, 3 * 86400);
+  all = make_job_report (scratch, NODES, HOURS * 3600, true, NULL);
+  assert_int_equal (all->bare_samples, 0);
+  assert_bare (scratch, all, HOURS - 5.3, 0.5);
+  assert_bare (scratch, all, HOURS + 1, 1);
+  job_report_destroy (all);
+}
+
+static void
+test_deleted (void **state)
+{
+  assert_all_bare (*state, 2);
+}
+
+static void
+test_deleted_hours (void **state)
+{
+  job.hours = 100;
+  job.period = 30;
+  assert_all_bare (*state, 42);
+}
+
+/* A job that is not long has its report from minutes only where there is nothing else. */
+static void
+test_deleted_short (void **state)
+{
+  struct scratch *scratch = *state;
+  struct made made = { .node = "n1", .state = 1 };
+  struct job_report *all, *bare;
+
+  job.hours = 1;
+  scratch->start_ns -= 3600 * SECOND_NS + scratch->start_ns % (60 * SECOND_NS) - 2 * SECOND_NS;
+  put_node (scratch, &made, nothing);
+  scratch_close (scratch);
+  fold_all (scratch, 3 * 86400);
+  all = make_job_report (scratch, "n1,n9", 3600, true, NULL);
+  assert_int_equal (all->minute_samples, 0);
+  assert_int_equal (all->grain_ns, 1);
+  execute (scratch, "DELETE FROM chunks");
+  bare = make_job_report (scratch, "n1,n9", 3600, true, NULL);
+  assert_int_equal (bare->bare_samples, bare->nodes[0].samples);
+  assert_int_equal (bare->bins, 60 + 1);
+  assert_near_all (bare, all, 0.02);
+  job_report_destroy (all);
+  job_report_destroy (bare);
+}
+
+/* Which GPUs the job had is not known any more: those of the node count, and the report says so. */
+static void
+test_deleted_gpus (void **state)
+{
+  struct scratch *scratch = *state;
+  struct made made = { .node = "n1", .state = 1 };
+  struct job_report *bare;
+
+  job.hours = 2;
+  scratch->start_ns -= HOURS * 3600 * SECOND_NS;
+  put_node (scratch, &made, with_gpus);
+  scratch_close (scratch);
+  fold_all (scratch, 3 * 86400);
+  bare = make_job_report (scratch, "n1", HOURS * 3600, true, NULL);
+  assert_false (bare->whole_gpus);
+  job_report_destroy (bare);
+  execute (scratch, "DELETE FROM chunks");
+  bare = make_job_report (scratch, "n1", HOURS * 3600, true, NULL);
+  assert_true (bare->whole_gpus);
+  assert_true (bare->nodes[0].series[JOB_GPU_USAGE].mean > 20 && bare->nodes[0].series[JOB_GPU_USAGE].mean < 60);
+  assert_int_equal (bare->nodes[0].gpu_count, 0);
+  job_report_destroy (bare);
+}
+
+static int
+short_again (void **state)
+{
+  job.hours = 12;
+  job.period = 10;
+  return scratch_destroy (state);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown (test_same, job_scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_runs, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_hours, job_scratch_create, short_again),
+    cmocka_unit_test_setup_teardown (test_without_hours, job_scratch_create, short_again),
     cmocka_unit_test_setup_teardown (test_by_frames, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_deleted, job_scratch_create, short_again),
+    cmocka_unit_test_setup_teardown (test_deleted_hours, job_scratch_create, short_again),
+    cmocka_unit_test_setup_teardown (test_deleted_short, job_scratch_create, short_again),
+    cmocka_unit_test_setup_teardown (test_deleted_gpus, job_scratch_create, short_again),
     cmocka_unit_test_setup_teardown (test_gpus, job_scratch_create, scratch_destroy),
     cmocka_unit_test_setup_teardown (test_busy_gpus, job_scratch_create, scratch_destroy),
   };

@@ -69,9 +69,10 @@ test_a_node_once_and_late_ones_apart (void **state)
   struct send_symbol node = { .length = 0 };
   struct send_series series = { .size = 36 };
   const struct send_sample sample = { .series = &series, .node = &node, .time_ms = 5 };
-  struct send_batch batch = { 0 };
+  struct send_batch batch;
 
   (void) state;
+  send_batch_init (&batch, &send_remote_write);
   send_batch_begin (&batch);
   assert_true (send_batch_may (&batch, one, false));
   send_batch_add (&batch, &sample);
@@ -116,7 +117,7 @@ test_labels_are_sorted_and_whole (void **state)
 {
   static const char names[] =
       "[cpu *] {cpu=\"$row\", Zone=\"z\", job=\"theirs\", empty=\"\", rack=\"own\"}\nspeed speed\n";
-  struct send_cache *cache = send_cache_create (&ours);
+  struct send_cache *cache = send_cache_create (&ours, NULL);
   struct send_series *found[2], *again;
   struct things things;
   struct series_walk walk;
@@ -153,7 +154,7 @@ test_a_text_that_changes_is_another_series (void **state)
 {
   static const char names[] = "[cpu *] {cpu=\"$row\", model=\"$model\", n=\"$node\"}\nspeed speed\n";
   static const char *const models[] = { "a", "b", "a", "a" }, *const nodes[] = { "n1", "n1", "n1", "n2" };
-  struct send_cache *cache = send_cache_create (&ours);
+  struct send_cache *cache = send_cache_create (&ours, NULL);
   struct send_series *found[4];
   struct things things;
   struct series_walk walk;
@@ -192,7 +193,7 @@ written_begin (struct written *written)
   struct series_walk walk;
   struct series series;
 
-  written->cache = send_cache_create (&plain);
+  written->cache = send_cache_create (&plain, NULL);
   things_begin (&written->things, "[cpu *] {Zone=\"$row\"}\nspeed load_bytes \"Load.\"\n", false);
   table_set_real (&written->things.tables[CPU], 0, SPEED, 1.5 * 8);
   series_begin (&walk, written->things.naming, &written->things.node, 1);
@@ -273,14 +274,25 @@ judged (void *state, long status, bool counted, uint64_t taken)
 static const char *
 form_of (void *state, const struct written *written)
 {
-  struct buffer request = { 0 };
+  const struct send_load load = { .samples = written->samples, .count = 2 };
+  struct send_request request = { 0 };
   char back[512];
-  size_t length = sizeof back, form = send_remote_write.pack (state, written->samples, 2, &request);
+  size_t length = sizeof back;
 
-  assert_int_equal (snappy_uncompress (request.data, request.length, back, &length), SNAPPY_OK);
-  assert_int_equal (back[0], form == 0 ? '\x0a' : '\x22');
-  buffer_free (&request);
-  return send_remote_write.forms[form].name;
+  send_remote_write.pack (state, &load, &request);
+  assert_int_equal (request.count, 2);
+  assert_int_equal (snappy_uncompress (request.body.data, request.body.length, back, &length), SNAPPY_OK);
+  assert_int_equal (back[0], strcmp (request.form, "1.0") == 0 ? '\x0a' : '\x22');
+  buffer_free (&request.body);
+  return request.form;
+}
+
+static void *
+open_with (int protocol)
+{
+  const struct remote_write_options own = { protocol };
+
+  return send_remote_write.open (&(struct send_setting){ .own = &own });
 }
 
 static void
@@ -293,7 +305,7 @@ test_answers_to_1 (void **state)
                   { 401, SEND_REFUSED }, { 413, SEND_REFUSED }, { 415, SEND_REFUSED }, { 422, SEND_REFUSED },
                   { 429, SEND_AGAIN },   { 500, SEND_AGAIN },   { 503, SEND_AGAIN },   { 599, SEND_AGAIN } };
   struct written written;
-  void *open = send_remote_write.open (&(struct send_options){ .protocol = PROTOCOL_1 });
+  void *open = open_with (PROTOCOL_1);
 
   (void) state;
   written_begin (&written);
@@ -328,13 +340,13 @@ test_answers_to_2 (void **state)
   (void) state;
   written_begin (&written);
   for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-    void *open = send_remote_write.open (&(struct send_options){ .protocol = answers[i].protocol });
+    void *open = open_with (answers[i].protocol);
     assert_string_equal (form_of (open, &written), "2.0");
     assert_int_equal (judged (open, answers[i].status, answers[i].counted, answers[i].taken), answers[i].verdict);
     assert_string_equal (form_of (open, &written), answers[i].next);
     send_remote_write.close (open);
   }
-  void *open = send_remote_write.open (&(struct send_options){ .protocol = PROTOCOL_AUTO });
+  void *open = open_with (PROTOCOL_AUTO);
   form_of (open, &written);
   assert_int_equal (judged (open, 204, true, 2), SEND_PART);
   assert_int_equal (judged (open, 400, false, 0), SEND_REFUSED);

@@ -45,7 +45,7 @@ stage_open (struct stage *stage, struct scratch *scratch, int64_t every_ns)
   };
   stage->file = history_file_open (scratch->path, &error);
   assert_non_null (stage->file);
-  stage->nodes = send_nodes_create (&stage->options, stage->file, &error);
+  stage->nodes = send_nodes_create (&stage->options, NULL, stage->file, &error);
   assert_non_null (stage->nodes);
 }
 

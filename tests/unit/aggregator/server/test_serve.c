@@ -52,7 +52,7 @@ give_nodes (void *context, const struct viewer *viewer, bool json, struct buffer
 }
 
 static void
-give_ill (void *context, const struct viewer *viewer, struct buffer *out)
+give_alerts (void *context, const struct viewer *viewer, struct buffer *out)
 {
   (void) viewer;
   (void) context;
@@ -132,7 +132,7 @@ open_serve (struct scene *scene, struct error *error)
                                    .status = give_status,
                                    .groups = give_groups,
                                    .nodes = give_nodes,
-                                   .ill = give_ill,
+                                   .alerts = give_alerts,
                                    .jobs = give_jobs,
                                    .reload = do_reload,
                                    .flush = begin_flush,
@@ -227,7 +227,7 @@ test_requests (void **state)
   CHECK ("groups\tall\n", "error ");
   CHECK ("nodes\n", "n1\tup\nn9\tnever\n");
   CHECK ("nodes\tall\n", "error ");
-  CHECK ("nodes\till\n", "{\"node\":\"n9\"}\n");
+  CHECK ("alerts\n", "{\"node\":\"n9\"}\n");
   CHECK ("jobs\n", "{\"job_id\":\"7\"}\n");
   CHECK ("jobs\tall\n", "error ");
   CHECK ("reload\tall\n", "error ");

@@ -86,23 +86,6 @@ test_large_facts_are_left_out (void **state)
   json_free (&json);
 }
 
-/* Of those that are well there is no line. */
-static void
-test_ill_nodes (void **state)
-{
-  struct bench *bench = *state;
-  struct json json = { 0 };
-
-  status_with_facts (bench, "node", 3, &json);
-  json_clear (&json);
-  for (size_t i = 0; i < cluster_node_count (bench->cluster); i++)
-    status_write_ill (&json, cluster_node (bench->cluster, i), &viewer_all, now (bench));
-  buffer_add (&json.out, "", 1);
-  assert_null (strstr (json.out.data, "\"n1\""));
-  assert_memory_equal (json.out.data, "{\"node\":\"n2\",\"state\":\"never\",\"last_seen\":null,\"failing\":[]}\n", 61);
-  json_free (&json);
-}
-
 int
 main (void)
 {
@@ -110,7 +93,6 @@ main (void)
     BENCH_TEST (test_facts_named_node),
     BENCH_TEST (test_facts_named_state),
     BENCH_TEST (test_large_facts_are_left_out),
-    BENCH_TEST (test_ill_nodes),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

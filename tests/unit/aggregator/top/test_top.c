@@ -73,6 +73,7 @@ free_top (struct top *top)
   free (top->order);
   free (top->chosen);
   free (top->node);
+  free (top->marks);
   free (top);
 }
 
@@ -243,6 +244,31 @@ test_cluster_is_drawn (void **state)
   free_top (top);
 }
 
+static void
+test_alerts_mark_nodes (void **state)
+{
+  static const char alarm[] = "{\"node\":\"n10\",\"level\":\"alarm\",\"text\":\"XID errors on GPU 5: 2\"}",
+                    warning[] = "{\"node\":\"n2\",\"level\":\"warning\",\"text\":\"gpu: lost\"}";
+  struct top *top = make_top ();
+
+  (void) state;
+  events_take_alert (&top->events, alarm, strlen (alarm));
+  events_take_alert (&top->events, warning, strlen (warning));
+  events_alerts_end (&top->events);
+  take (top, WATCH (NODES, "uuuu", "10,90,20,30"));
+  expect_words (drawn (top, 80, 24),
+                (const char *const[]){ "4 up 2 with alerts", " !!!!!!!! ", "n2      ![", "n10     ![", NULL });
+  top->sort = SORT_STATE;
+  top_arrange (top);
+  assert_string_equal (top->model.names[top->order[0]], "n10");
+  assert_string_equal (top->model.names[top->order[1]], "n2");
+  free (top->node);
+  top->node = strdup ("n10");
+  top->view = VIEW_NODE;
+  expect_words (drawn (top, 80, 24), (const char *const[]){ "Node n10  up  XID errors on GPU 5: 2", NULL });
+  free_top (top);
+}
+
 /* Of more nodes than there is room for, one that is down still shows. */
 static void
 test_many_nodes_share_cells (void **state)
@@ -374,31 +400,40 @@ test_findings_and_events (void **state)
       "{\"type\":\"event\",\"time\":\"2026-11-23T04:05:06.5Z\",\"event\":\"group_failed\",\"node\":\"n1\","
       "\"groups\":[\"gpu\",\"nfs\"],\"error\":\"\\u001b[2J lost\"}";
   static const char failing[] =
-      "{\"node\":\"n1\",\"state\":\"up\",\"last_seen\":0.5,\"failing\":[{\"group\":\"gpu\",\"error\":\"lost\"}]}";
-  static const char down[] = "{\"node\":\"n9\",\"state\":\"down\",\"last_seen\":200,\"failing\":[]}";
-  static const char gpus[] = "{\"metrics\":[{\"top\":[{\"node\":\"n3\",\"row\":\"5\",\"value\":2},{\"node\":\"n4\","
-                             "\"row\":\"0\",\"value\":0}]}]}";
+      "{\"node\":\"n1\",\"level\":\"warning\",\"text\":\"gpu: lost\",\"since\":\"2026-11-23T04:05:06Z\"}";
+  static const char down[] =
+      "{\"node\":\"n9\",\"level\":\"alarm\",\"text\":\"down: no frames come\",\"since\":\"2026-11-20T01:02:03Z\"}";
+  static const char xid[] =
+      "{\"node\":\"n1\",\"level\":\"alarm\",\"text\":\"XID errors on GPU 5: 2\",\"since\":\"2026-11-23T04:05:00Z\"}";
   struct top *top = make_top ();
   struct top_events *events = &top->events;
 
   (void) state;
   events_take (events, event, strlen (event));
-  events_take_ill (events, failing, strlen (failing));
-  events_take_ill (events, down, strlen (down));
-  events_ill_end (events);
-  events_take_gpus (events, gpus, strlen (gpus));
+  strcpy (events->today, "2026-11-23");
+  events_take_alert (events, down, strlen (down)); /* as the aggregator orders them */
+  events_take_alert (events, xid, strlen (xid));
+  events_take_alert (events, failing, strlen (failing));
+  events_alerts_end (events);
+  assert_int_equal (events_mark (events, "n1"), STYLE_BAD); /* by the gravest */
+  assert_int_equal (events_mark (events, "n9"), STYLE_BAD);
+  assert_int_equal (events_mark (events, "n2"), STYLE_PLAIN);
+  assert_string_equal (events_alert_of (events, "n1"), "XID errors on GPU 5: 2");
   events_order (events, "");
   assert_int_equal (events->shown_count, 4);
-  assert_string_equal (events_shown (events, 0)->node, "n3"); /* GPUs; then the worst first */
-  assert_string_equal (events_shown (events, 1)->node, "n9");
+  assert_string_equal (events_shown (events, 0)->node, "n9");
   top->view = VIEW_EVENTS;
-  expect_words (drawn (top, 80, 24), (const char *const[]){ "3 wrong now", "down for 3 m 20 s", "gpu fails: lost",
-                                                            "GPU 5: 2 XID errors a second", "04:05:06 n1",
-                                                            "group_failed  gpu,nfs  error: �[2J lost", NULL });
+  expect_words (drawn (top, 80, 24),
+                (const char *const[]){ "3 wrong now; then the events of the last hour", "26-11-20 n9",
+                                       "down: no frames come", "gpu: lost", "04:05:00 n1", "XID errors on GPU 5: 2",
+                                       "04:05:06 n1", "group_failed  gpu,nfs  error: �[2J lost", NULL });
+  strcpy (events->past_error, "no such file");
+  expect_words (drawn (top, 80, 24), (const char *const[]){ "3 wrong now; then the events since top was started",
+                                                            "Events of before are not known: no such file", NULL });
   events_order (events, "nfs");
   assert_int_equal (events->shown_count, 1);
-  events_ill_end (events); /* all is well */
-  events_take_gpus (events, "{}", 2);
+  events_alerts_end (events); /* all is well */
+  assert_int_equal (events_mark (events, "n1"), STYLE_PLAIN);
   events_order (events, "");
   assert_int_equal (events->shown_count, 1);
   for (int i = 0; i < 5000; i++)
@@ -456,6 +491,7 @@ main (void)
     cmocka_unit_test (test_filters),
     cmocka_unit_test (test_search_goes_round),
     cmocka_unit_test (test_cluster_is_drawn),
+    cmocka_unit_test (test_alerts_mark_nodes),
     cmocka_unit_test (test_many_nodes_share_cells),
     cmocka_unit_test (test_any_size_is_drawn),
     cmocka_unit_test (test_metrics_are_found),

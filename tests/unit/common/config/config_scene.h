@@ -108,9 +108,7 @@ check_demo (const void *instance, struct error *error)
 static const struct config_type demo_type = {
   .name = "demo",
   .help = "A thing that tests play.",
-  .options = demo_options,
-  .option_count = sizeof demo_options / sizeof *demo_options,
-  .size = sizeof (struct demo),
+  .first = { demo_options, sizeof demo_options / sizeof *demo_options, sizeof (struct demo) },
   .check = check_demo,
 };
 static const struct config_type *const types[] = { &demo_type, NULL };

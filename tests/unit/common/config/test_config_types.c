@@ -296,6 +296,81 @@ people_see_them (void **state)
   buffer_free (&text);
 }
 
+/* ---- options in parts ---- */
+
+struct whole {
+  char *url;
+};
+struct piece {
+  char *text;
+  int64_t period;
+};
+static const struct option whole_options[] = { { "", "url", NULL, OPTION_TEXT, offsetof (struct whole, url), "u",
+                                                 .help = "" } };
+static const struct option piece_options[] = {
+  { "", "text", NULL, OPTION_TEXT, offsetof (struct piece, text), "t", .help = "" },
+  { "", "period", NULL, OPTION_DURATION, offsetof (struct piece, period), "5s", .help = "" },
+};
+static const struct option last_options[] = { { "", "last", NULL, OPTION_TEXT, offsetof (struct whole, url), "l",
+                                                .help = "" } };
+static const struct config_part piece_part = { piece_options, 2, sizeof (struct piece) }, empty_part = { NULL, 0, 0 },
+                                last_part = { last_options, 1, sizeof (struct whole) };
+
+static int
+refuse_text (const void *instance, const char *key, struct error *error)
+{
+  (void) instance;
+  return strcmp (key, "text") == 0 ? error_set (error, "text: not here") : 0;
+}
+
+static void
+take_instance (void *context, const char *name, const void *before, const void *now)
+{
+  (void) name;
+  (void) before;
+  *(const void **) context = now;
+}
+
+/* Each lies behind the one before, none over another; one that may not be given may stand there with its default. */
+static void
+parts_are_apart (void **state)
+{
+  static const struct config_part *const others[] = { &piece_part, &empty_part, &last_part, NULL };
+  static const struct config_type parted = { .name = "parted",
+                                             .help = "In parts.",
+                                             .first = { whole_options, 1, sizeof (struct whole) },
+                                             .others = others,
+                                             .check_given = refuse_text };
+  static const struct config_type *const parted_types[] = { &parted, NULL };
+  struct fixture *it = *state;
+  static const char *const none[] = { NULL };
+  static const char other[] = "[parted a]\ntext = other\n";
+  struct target target = { 0 };
+  char *words[] = { (char *) "x", (char *) "--config", it->path, NULL };
+  int at = 1;
+  struct config *config = config_create (options, sizeof options / sizeof *options, &target, &wildcard);
+  const struct whole *instance = NULL;
+  const struct piece *piece;
+  struct buffer out = { 0 };
+
+  config_add_types (config, parted_types, true);
+  config_set_program (config, "x", it->path);
+  assert_int_equal (config_read_text (config, "f.ini", "[parted a]\ntext = t\nlast = x\nperiod = 7s\n", &it->error), 0);
+  config_own (config, &parted, take_instance, &instance);
+  piece = config_part_of (&parted, instance, &piece_part);
+  assert_string_equal (instance->url, "u");
+  assert_string_equal (piece->text, "t");
+  assert_int_equal (piece->period, 7000 * MS);
+  assert_string_equal (((const struct whole *) config_part_of (&parted, instance, &last_part))->url, "x");
+  config_print (config, &out);
+  assert_non_null (strstr (buffer_text (&out), "last = x"));
+  put (it, other, sizeof other - 1);
+  assert_int_equal (config_read_arguments (config, 3, words, &at, none, NULL, NULL, &it->error), -1);
+  assert_string_equal (strchr (it->error.text, '['), "[parted a] text: not here");
+  buffer_free (&out);
+  config_destroy (config);
+}
+
 int
 main (void)
 {
@@ -308,6 +383,7 @@ main (void)
     TEST (owner_is_called_for_what_a_reload_changes),
     TEST (without_an_owner_they_wait_for_a_restart),
     TEST (people_see_them),
+    TEST (parts_are_apart),
   };
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -14,12 +14,14 @@
 #include <cmocka.h>
 
 #include "common/http/http_private.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 #include "tests/unit/test_folder.h"
 
 struct scene {
   char folder[TEST_FOLDER_SIZE], page[TEST_FOLDER_SIZE + 8], fetched[TEST_FOLDER_SIZE + 8];
   const char *folders[HTTP_FOLDERS_MAX];
+  struct http_files files;
 };
 
 static void
@@ -63,6 +65,7 @@ set_up (void **state)
   snprintf (scene->fetched, sizeof scene->fetched, "%s/more", scene->folder);
   scene->folders[0] = scene->page;
   scene->folders[1] = scene->fetched;
+  scene->files.folders = scene->folders;
   make_folder (scene, "page");
   make_folder (scene, "more");
   make_folder (scene, "more/plot");
@@ -94,10 +97,10 @@ tear_down (void **state)
 
 /* NULL: it is not there. */
 static void
-check (const struct scene *scene, const char *path, const char *type, const char *text)
+check (struct scene *scene, const char *path, const char *type, const char *text)
 {
   struct http_reply reply = { 0 };
-  bool found = http_file_answer (scene->folders, path, NULL, &reply);
+  bool found = http_file_answer (&scene->files, path, NULL, 1, &reply);
 
   assert_int_equal (found, text != NULL);
   if (text != NULL) {
@@ -169,19 +172,67 @@ test_tags (void **state)
   struct http_reply first = { 0 }, again = { 0 }, other = { 0 };
   char tags[128];
 
-  assert_true (http_file_answer (scene->folders, "main.js", "W/\"0\"", &first));
+  assert_true (http_file_answer (&scene->files, "main.js", "W/\"0\"", 1, &first));
   assert_int_equal (first.status, 200);
   snprintf (tags, sizeof tags, "W/\"1\", %s", first.tag);
-  assert_true (http_file_answer (scene->folders, "main.js", tags, &again));
+  assert_true (http_file_answer (&scene->files, "main.js", tags, 1, &again));
   assert_int_equal (again.status, 304);
   assert_int_equal (again.text.length, 0);
   put (scene, "page/main.js", "mine"); /* as long, perhaps at the same time */
-  assert_true (http_file_answer (scene->folders, "main.js", tags, &other));
+  assert_true (http_file_answer (&scene->files, "main.js", tags, 1, &other));
   assert_int_equal (other.status, 200);
   assert_string_not_equal (other.tag, first.tag);
   buffer_free (&first.text);
   buffer_free (&again.text);
   buffer_free (&other.text);
+}
+
+/* What is asked by the version is kept for ever; it is another one as soon as any file is. */
+static void
+test_versions (void **state)
+{
+  struct scene *scene = *state;
+  char first[33], path[128];
+  struct http_reply reply = { 0 };
+  int64_t now_ns = NS_PER_S;
+
+  put (scene, "page/index.html", "<a href=\"v/0/main.js\"><b c='v/0/x'><i src=\"v/0/y\">");
+  assert_true (http_file_answer (&scene->files, "index.html", NULL, now_ns, &reply));
+  strcpy (first, scene->files.version);
+  assert_int_equal (strlen (first), 32);
+  snprintf (path, sizeof path, "<a href=\"v/%s/main.js\"><b c='v/0/x'><i src=\"v/%s/y\">", first, first);
+  assert_string_equal (buffer_text (&reply.text), path);
+  assert_false (reply.kept);
+  buffer_free (&reply.text);
+
+  for (size_t i = 0; i < 7; i++) {
+    static const char *const names[] = { "main.js", "plot/plot-1.esm.js", "main.js", "main.js", "main.js", "main.js",
+                                         "main.js" };
+    snprintf (path, sizeof path, "v/%.*s%s/%s",
+              i < 2 || i == 5 ? 32
+              : i == 2        ? 31
+                              : 0,
+              first, i == 3 || i == 5 ? "0" : "", names[i]);
+    if (i == 6)
+      strcpy (path, "main.js");
+    reply = (struct http_reply){ 0 };
+    assert_true (http_file_answer (&scene->files, path, NULL, now_ns, &reply));
+    assert_string_equal (buffer_text (&reply.text), i == 1 ? "plot" : "main");
+    assert_int_equal (reply.kept, i < 2);
+    buffer_free (&reply.text);
+  }
+  snprintf (path, sizeof path, "v/%s/secret.js", first);
+  check (scene, path, NULL, NULL);
+  check (scene, "v/main.js", NULL, NULL);
+  check (scene, "v/0/plot/plot-1.esm.js/", NULL, NULL);
+
+  put (scene, "more/plot/plot-1.esm.js", "tolp");
+  snprintf (path, sizeof path, "v/%s/main.js", first);
+  reply = (struct http_reply){ 0 };
+  assert_true (http_file_answer (&scene->files, path, NULL, now_ns + NS_PER_S, &reply));
+  assert_false (reply.kept); /* of an old page: the file as it is now */
+  assert_string_not_equal (scene->files.version, first);
+  buffer_free (&reply.text);
 }
 
 /* ---- the guard ---- */
@@ -275,6 +326,7 @@ main (void)
     TEST (test_found),
     TEST (test_refused),
     TEST (test_tags),
+    TEST (test_versions),
     cmocka_unit_test (test_hosts),
     cmocka_unit_test (test_numbers),
     cmocka_unit_test (test_proxies),

@@ -160,8 +160,8 @@ test_quantities (void **state)
     const char *unit, *text, *narrow;
   } cases[] = { { 0, "bytes", "0 B", "0" },
                 { 1023, "bytes", "1023 B", "1023" },
-                { 1024, "bytes", "1.00 KB", "1.00K" },
-                { 1.5 * 1073741824, "bytes/s", "1.50 GB/s", "1.50G" },
+                { 1024, "bytes", "1.00 KiB", "1.00K" },
+                { 1.5 * 1073741824, "bytes/s", "1.50 GiB/s", "1.50G" },
                 { 999, "watts", "999 W", "999" },
                 { 312400, "watts", "312 kW", "312k" },
                 { 45.26, "%", "45.3%", "45.3%" },
@@ -171,7 +171,7 @@ test_quantities (void **state)
                 { 2.5e9, "hertz", "2.50 GHz", "2.50G" },
                 { 1234567, "", "1.23M", "1.23M" },
                 { 0.25, NULL, "0.25", "0.25" },
-                { -2048, "bytes", "-2.00 KB", "-2.00K" },
+                { -2048, "bytes", "-2.00 KiB", "-2.00K" },
                 { (double) NAN, "bytes", "-", "-" },
                 { (double) INFINITY, "%", "-", "-" },
                 { 1e300, "bytes", NULL, NULL } };
@@ -190,8 +190,8 @@ test_quantities (void **state)
   assert_string_equal (quantity_count (128000).text, "128k");
   assert_string_equal (quantity_count (2.1).text, "2.10");
   assert_string_equal (quantity_age (59.9).text, "59 s");
-  assert_string_equal (quantity_age (3605).text, "1 h 00 m");
-  assert_string_equal (quantity_age (187).text, "3 m 07 s");
+  assert_string_equal (quantity_age (3605).text, "1 h 00 min");
+  assert_string_equal (quantity_age (187).text, "3 min 07 s");
   assert_string_equal (quantity_age (90061).text, "1 d 01 h");
   assert_string_equal (quantity_age ((double) NAN).text, "-");
 }

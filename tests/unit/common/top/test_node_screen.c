@@ -71,9 +71,9 @@ test_page_shows_the_groups (void **state)
   assert_true (node_screen_is_filled (screen));
   assert_memory_equal (node_screen_time (screen), "2026-11-23T04:05:06", 19);
   expect_words (drawn (screen, 80, 40, false),
-                (const char *const[]){ "50.0%]  user 30.0  system 20.0  wait 2.5", "2    █▁", "2.00G/8.00G]",
-                                       "Wait cpu 1.5%  memory 0.0%  io 25.0%", "[||||||||   50.0%]", "64 °C   250 W ok",
-                                       "123        ana       relax", NULL });
+                (const char *const[]){ "50.0%]  user 30.0%  system 20.0%  wait 2.5%", "2    █▁", "2.00G/8.00G]",
+                                       "Wait CPU 1.5%  memory 0.0%  I/O 25.0%", "[||||||||   50.0%]",
+                                       "64 °C   250 W ok", "123        ana       relax", NULL });
   node_screen_destroy (screen);
 }
 

@@ -1,0 +1,60 @@
+"""Frames that a sender delivered as JSON lines, beside those that the aggregator printed: which are missing, which came twice."""
+
+import collections
+
+from lib.programs import parse_line, wait_until
+
+
+def sender(cluster, name="one"):
+    return next(one for one in cluster.status()["senders"] if one["sender"] == name)
+
+
+def name_of(line):
+    return line["node"], line["session"], line["seq"]
+
+
+def printed(cluster):
+    """{(node, session, seq): lines} of all aggregators of this test: one that was killed may have printed a frame that the next
+    one asks for once more, which is late then."""
+    found = collections.defaultdict(list)
+    for program in cluster.programs:
+        if program.name.startswith("aggregator"):
+            for line in program.lines(type="node"):
+                found[name_of(line)].append(line)
+    return found
+
+
+def differences(one, other, path=""):
+    """(where, value, other value)"""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from differences(one.get(key, "missing"), other.get(key, "missing"), f"{path}.{key}")
+    elif one != other:
+        yield path, one, other
+
+
+def check_lines(cluster, read, twice=0, since=None):
+    """What `read` gives, the lines so far, has each frame that was printed (from `since` on), equal, and of each node and session
+    in order, but for what comes once more. Returns how many came twice: no more than that."""
+    want = printed(cluster)
+    want = {name: line for name, line in want.items() if since is None or name in since}
+    assert want
+
+    def found():
+        got = collections.defaultdict(list)
+        for line in map(parse_line, read()):
+            got[name_of(line)].append(line)
+        return want.keys() <= got.keys() and got
+
+    got = wait_until(found, f"{len(want)} lines")
+    now = printed(cluster)
+    for name in want:
+        for line in got[name]:
+            assert line in now[name], list(differences(line, now[name][-1]))
+    again = sum(len(lines) - 1 for lines in got.values())
+    assert again <= twice, f"{again} of {len(got)} lines came twice"
+    if not again:
+        for node, session in {name[:2] for name in got}:
+            numbers = [number for *one, number in got if one == [node, session]]
+            assert numbers == sorted(numbers)
+    return again
