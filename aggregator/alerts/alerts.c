@@ -285,9 +285,9 @@ is_seen (const struct viewer *viewer, const struct alert *alert)
 {
   const char *const group = alert->what;
 
-  return access_sees_event (viewer, &(struct event){ .type = alert->type,
-                                                     .groups = &group,
-                                                     .group_count = alert->type == EVENT_GROUP_FAILED });
+  return access_sees_event (
+      viewer,
+      &(struct event){ .type = alert->type, .groups = &group, .group_count = alert->type == EVENT_GROUP_FAILED });
 }
 
 void

@@ -26,8 +26,8 @@ const char *const options_commands[] = {
   [COMMAND_REPORT] = "report",
   [COMMAND_QUERY] = "query",
   [COMMAND_TOP] = "top",
-  [COMMAND_TOKEN] = "token",
   [COMMAND_TRACE] = "trace",
+  [COMMAND_TOKEN] = "token",
   "keys",
   NULL,
 };

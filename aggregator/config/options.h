@@ -96,7 +96,7 @@ struct options {
   char *sort, *filter, *top_metric;
 
   char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
-  const char *of_user; /* of token */
+  const char *of_user;                                /* of token */
   bool revoke;
 };
 

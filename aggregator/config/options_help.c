@@ -151,9 +151,9 @@ of it and takes it at once. A cluster that runs munged on those hosts needs none
 void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
-  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
-                                       jobs_help,  job_help,  report_help, query_help,  top_help,    trace_help,
-                                       token_help };
+  static const char *const texts[] = { serve_help, tail_help,  status_help, replay_help, export_help,
+                                       check_help, jobs_help,  job_help,    report_help, query_help,
+                                       top_help,   trace_help, token_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;
