@@ -1,5 +1,5 @@
 /* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2
- * ADVICE VIEWER FRESH PATH [NAME=VALUE...]", started by HTTP's thread. VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
+ * ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...]", started by HTTP's thread. VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
  * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
@@ -19,6 +19,7 @@ enum api_read_word {
   API_WORD_CURRENCY,
   API_WORD_CO2,
   API_WORD_ADVICE,
+  API_WORD_CLUSTER,
   API_WORD_VIEWER,
   API_WORD_FRESH,
   API_WORDS_OWN

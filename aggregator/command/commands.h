@@ -23,6 +23,7 @@ int replay_run (const struct options *options);   /* the lines of the stream */
 int report_run (const struct options *options);   /* on one job */
 int query_run (const struct options *options);    /* how a metric went */
 int trace_run (const struct options *options);    /* traces of a job, made one */
+int send_run (const struct options *options);     /* what senders would send, and what it costs */
 
 int token_run (const struct options *options); /* makes a user's token, or revokes them */
 

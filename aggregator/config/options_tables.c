@@ -178,7 +178,7 @@ static const struct option query_table[] = {
   { "query", "to", NULL, OPTION_TEXT, AT (to),
     .help = "The instant before which it ends; without it now, or the job's end." },
   { "query", "step", NULL, OPTION_TEXT, AT (step),
-    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60." },
+    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60, or fewer for many series." },
   { "query", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only nodes whose name matches one of these globs." },
   { "query", "rows", NULL, OPTION_BOOLEAN, AT (rows), .fallback = "no",
@@ -251,6 +251,14 @@ static const struct option trace_table[] = {
             "Without it what there is of GPUs, CPUs, network and InfiniBand." },
 };
 
+static const struct option send_table[] = {
+  { "send", "dry_run", NULL, OPTION_BOOLEAN, AT (dry_run), .fallback = "no",
+    .help =
+        "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
+  { "send", "price", NULL, OPTION_TEXT, AT (price),
+    .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
+};
+
 #define FAR "url", "access-ca", "access-munge-socket" /* how another host is asked */
 
 const struct options_tables options_tables[] = {
@@ -262,13 +270,14 @@ const struct options_tables options_tables[] = {
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
   [COMMAND_JOBS] = { { "history", "socket", FAR }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", FAR, "price-per-kwh", "currency", "co2-per-kwh", "advice-shortest",
-                         "advice-cpu", "advice-memory", "advice-gpu", "advice-storage", "advice-network", "advice-time",
-                         "advice-margin" },
+  [COMMAND_REPORT] = { { "history", "socket", FAR, "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
+                         "advice-shortest", "advice-cpu", "advice-memory", "advice-gpu", "advice-storage",
+                         "advice-network", "advice-time", "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket", FAR }, query_table, COUNT_OF (query_table) },
   [COMMAND_TOP] = { { "history", "socket", FAR }, top_table, COUNT_OF (top_table) },
   [COMMAND_TOKEN] = { { "access-tokens" }, token_table, COUNT_OF (token_table) },
   [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
+  [COMMAND_SEND] = { { "history", "socket" }, send_table, COUNT_OF (send_table) },
 };
