@@ -24,7 +24,8 @@ enum options_command {
   COMMAND_QUERY,
   COMMAND_TOP,
   COMMAND_TRACE,
-  COMMAND_SEND
+  COMMAND_SEND,
+  COMMAND_TOKEN
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
@@ -100,6 +101,8 @@ struct options {
   char *sort, *filter, *top_metric;
 
   char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
+  const char *of_user;                                /* of token */
+  bool revoke;
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

@@ -233,6 +233,11 @@ static const struct option top_table[] = {
     .help = "Columns of --once." },
 };
 
+static const struct option token_table[] = {
+  { "token", "revoke", NULL, OPTION_BOOLEAN, AT (revoke), .fallback = "no",
+    .help = "Takes all tokens of the user away, rather than making one." },
+};
+
 static const struct option trace_table[] = {
   { "trace", "merge", NULL, OPTION_TEXT, AT (merge),
     .help = "The folder with the ranks' traces, of PyTorch's profiler: .json or .json.gz." },
@@ -258,22 +263,25 @@ static const struct option send_table[] = {
     .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
 };
 
+#define FAR "url", "access-ca", "access-munge-socket" /* how another host is asked */
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
-  [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
-  [COMMAND_STATUS] = { { "socket" }, status_table, COUNT_OF (status_table) },
-  [COMMAND_REPLAY] = { { "history", "socket" }, replay_table, COUNT_OF (replay_table) },
+  [COMMAND_TAIL] = { { "socket", FAR }, tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { { "socket", FAR }, status_table, COUNT_OF (status_table) },
+  [COMMAND_REPLAY] = { { "history", "socket", FAR }, replay_table, COUNT_OF (replay_table) },
   [COMMAND_EXPORT] = { { "history", "socket" }, export_table, COUNT_OF (export_table) },
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
-  [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
+  [COMMAND_JOBS] = { { "history", "socket", FAR }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
+  [COMMAND_REPORT] = { { "history", "socket", FAR, "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
                          "advice-shortest", "advice-cpu", "advice-memory", "advice-gpu", "advice-storage",
                          "advice-network", "advice-time", "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
-  [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
-  [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
+  [COMMAND_QUERY] = { { "history", "socket", FAR }, query_table, COUNT_OF (query_table) },
+  [COMMAND_TOP] = { { "history", "socket", FAR }, top_table, COUNT_OF (top_table) },
+  [COMMAND_TOKEN] = { { "access-tokens" }, token_table, COUNT_OF (token_table) },
   [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
   [COMMAND_SEND] = { { "history", "socket" }, send_table, COUNT_OF (send_table) },
 };
