@@ -207,7 +207,8 @@ soak:
 	@COLUMNAR_ROWS=10000000 COLUMNAR_SEEDS="$$(seq -s' ' 1 20)" SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_columnar.py
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
-	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py \
+	    tests/system/test_send_influx.py tests/system/test_send_nats.py tests/system/test_send_kafka.py
 
 # Pages and default configurations, which are written by the programs themselves.
 DOCS ?= docs

@@ -2,6 +2,7 @@
  *
  * Frames were taken when all replicas in sync have them (acks = all), as the delivery reports say. Those that are on their way
  * when the time is over stay there; only what failed is produced again. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,9 +191,11 @@ static int
 set_all (struct kafka_state *state, struct kafka_conf *conf, struct send_answer *answer)
 {
   const char *at = state->own->properties;
-  char name[128], value[512];
+  char name[128], value[512], retry[32];
 
-  if (set (state, conf, "bootstrap.servers", state->own->brokers, answer) < 0 ||
+  snprintf (retry, sizeof retry, "%" PRId64, state->setting->options->retry_ns / NS_PER_MS);
+  if (set (state, conf, "reconnect.backoff.max.ms", retry, answer) < 0 ||
+      set (state, conf, "bootstrap.servers", state->own->brokers, answer) < 0 ||
       set (state, conf, "client.id", "synop", answer) < 0 ||
       set (state, conf, "enable.idempotence", "true", answer) < 0 || set (state, conf, "acks", "all", answer) < 0 ||
       set (state, conf, "message.timeout.ms", "0", answer) < 0 ||

@@ -182,8 +182,9 @@ class Influx(Database):
 
     def ask(self, text, login=True):
         login = {"u": "admin", "p": self.password} if self.password and login else {}
-        query = urllib.parse.urlencode({"q": text, "db": "synop", "epoch": "ms"} | login)
-        with urllib.request.urlopen(f"http://{self.address}/query", data=query.encode(), timeout=LIMIT) as answer:
+        query = urllib.parse.urlencode({"q": text, "db": "synop", "epoch": "ms"})
+        where = f"http://{self.address}/query?{urllib.parse.urlencode(login)}"
+        with urllib.request.urlopen(where, data=query.encode(), timeout=LIMIT) as answer:
             found = json.loads(answer.read())["results"]
         assert not any("error" in one for one in found), found
         return [series for one in found for series in one.get("series", [])]

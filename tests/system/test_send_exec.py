@@ -45,6 +45,22 @@ def test_a_program_that_ends(cluster):
     assert len(starts) == 4 and starts[1] - starts[0] >= 0.2, starts
 
 
+def test_pauses_grow(cluster):
+    """Also when each run has read something."""
+    out = cluster.folder / "out"
+    cluster.start_aggregator(config=HISTORY + section(f"date +%s.%N >> {out}.starts; exec timeout 1 cat >> {out}", "").replace("200ms", "10s"))
+    cluster.start_nodes("n1")
+
+    def starts():
+        path = cluster.folder / "out.starts"
+        return list(map(float, path.read_text().split())) if path.exists() else []
+
+    wait_until(lambda: len(starts()) == 4, "the fourth run")
+    found = starts()
+    assert found[3] - found[2] > 1 + 2 > 1 + 0.5 < found[1] - found[0], found
+    assert out.read_bytes()
+
+
 def test_a_program_that_does_not_read(cluster):
     """It holds up neither the others nor the end; with another command all that waited is there."""
     out = cluster.folder / "out"

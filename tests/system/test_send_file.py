@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from lib.programs import wait_until
+from lib.programs import parse_line, wait_until
 from lib.sent_lines import check_lines, printed, sender
 
 
@@ -72,6 +72,17 @@ def test_groups_nodes_and_a_period(cluster, folder):
     lines = [line.decode() for line in read(folder)]
     assert all('"node":"n2"' in line and '"report":{"system_data":{"load":{' in line for line in lines)
     assert len(lines) < len(cluster.aggregator.lines(type="node", node="n2")) / 2
+
+
+def test_a_period_is_of_each_group(cluster, folder):
+    """A frame is sent for one of its groups that is due, and without another that is not."""
+    cluster.start_aggregator(config=section(folder, "zstd = no\ngroups = load, memory_info\nperiod = 400ms"))
+    cluster.start_nodes("n1", config="[group load]\nperiod = 600ms\n")
+    wait_until(lambda: len(read(folder)) >= 12, "lines")
+    both = [line["report"]["system_data"].keys() for lines in printed(cluster).values() for line in lines]
+    sent = [parse_line(line)["report"]["system_data"].keys() for line in read(folder)]
+    assert sum("load" in groups for groups in both) > 3 and all("memory_info" in groups for groups in both)
+    assert any(groups == {"load"} for groups in sent) and any("load" not in groups for groups in sent)
 
 
 @pytest.mark.parametrize("zstd", ["yes", "no"])

@@ -16,6 +16,7 @@
 #include "aggregator/send/line_msgpack.h"
 #include "aggregator/send/line_protocol.h"
 #include "aggregator/send/send_batch.h"
+#include "aggregator/send/send_options.h"
 #include "synop/memory.h"
 #include "tests/unit/test_folder.h"
 
@@ -258,12 +259,34 @@ test_the_middle (void **state)
   send_batch_free (&batch);
 }
 
+/* ---- options ---- */
+
+#define PART(name) &send_##name.own,
+
+/* One that two types mean is shared by all, in send_options.c. */
+static void
+test_keys_are_unique (void **state)
+{
+  static const struct config_part *const parts[] = { &send_config_type.first, SEND_TYPES (PART) };
+  const char *keys[256];
+  size_t count = 0;
+
+  (void) state;
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t j = 0; j < parts[i]->option_count; j++) {
+      assert_true (count < sizeof keys / sizeof keys[0]);
+      for (size_t before = 0; before < count; before++)
+        assert_string_not_equal (keys[before], parts[i]->options[j].key);
+      keys[count++] = parts[i]->options[j].key;
+    }
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_lines),          cmocka_unit_test (test_msgpack),    cmocka_unit_test (test_what_is_whole),
-    cmocka_unit_test (test_names_of_files), cmocka_unit_test (test_the_middle),
+    cmocka_unit_test (test_names_of_files), cmocka_unit_test (test_the_middle), cmocka_unit_test (test_keys_are_unique),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
