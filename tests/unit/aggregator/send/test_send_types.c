@@ -16,6 +16,7 @@
 #include "aggregator/send/line_msgpack.h"
 #include "aggregator/send/line_protocol.h"
 #include "aggregator/send/send_batch.h"
+#include "aggregator/send/send_library.h"
 #include "aggregator/send/send_options.h"
 #include "synop/memory.h"
 #include "tests/unit/test_folder.h"
@@ -259,6 +260,29 @@ test_the_middle (void **state)
   send_batch_free (&batch);
 }
 
+/* ---- libraries ---- */
+
+static void
+test_libraries (void **state)
+{
+  static const char *const absent[] = { "libnosuch.so.7", NULL }, *const second[] = { "libnosuch.so.7", "libm.so.6",
+                                                                                      NULL };
+  struct {
+    double (*cosine) (double);
+    double (*more) (double);
+  } functions = { NULL, NULL };
+  static const struct send_symbol_of there[] = { { "cos", 0 } }, missing[] = { { "cos", 0 }, { "no_such", 8 } };
+  struct error error;
+
+  (void) state;
+  assert_int_equal (send_library_load (absent, "libnosuch7", there, 1, &functions, &error), -1);
+  assert_string_equal (error.text, "there is no libnosuch.so.7 here: it is in the package libnosuch7");
+  assert_int_equal (send_library_load (second, "libm", there, 1, &functions, &error), 0);
+  assert_true (functions.cosine (0) == 1);
+  assert_int_equal (send_library_load (second, "libm", missing, 2, &functions, &error), -1);
+  assert_string_equal (error.text, "libm.so.6 has no no_such: it is too old");
+}
+
 /* ---- options ---- */
 
 #define PART(name) &send_##name.own,
@@ -287,6 +311,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_lines),          cmocka_unit_test (test_msgpack),    cmocka_unit_test (test_what_is_whole),
     cmocka_unit_test (test_names_of_files), cmocka_unit_test (test_the_middle), cmocka_unit_test (test_keys_are_unique),
+    cmocka_unit_test (test_libraries),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
