@@ -116,6 +116,8 @@ find_missing ()
   need python3-pytest-xdist python3-pytest-xdist module xdist
   need python3-zmq python3-zmq module zmq
   need python3-snappy python3-snappy module snappy
+  need protobuf-compiler protobuf-compiler tool protoc
+  need python3-protobuf python3-protobuf module google.protobuf
   need python3-msgpack python3-msgpack module msgpack
   need python3-pyte python3-pyte module pyte
   need python3-psutil python3-psutil module psutil

@@ -264,7 +264,8 @@ names_load (const struct node_page *page, struct error *error)
   names->users = 1;
   names->naming = naming_create ();
   data_folder ("aggregator", "names", folder, sizeof folder);
-  if (naming_load (names->naming, *page->options.names, folder, error) == 0)
+  if (naming_load (names->naming, *page->options.names, folder, error) == 0 &&
+      naming_check_plain (names->naming, error) == 0)
     return names;
   error_prefix (error, "[prometheus] names: ");
   names_leave (names);

@@ -101,6 +101,7 @@ read_report (struct api_read *read, struct api_error *error)
     api_error_set (error, found == 0 ? 404 : 500, NULL, "%s", why.text);
     return NULL;
   }
+  report->cluster = read->words[API_WORD_CLUSTER];
   report->prices = (struct job_prices){ price (read->words[API_WORD_PRICE]), price (read->words[API_WORD_CO2]),
                                         read->words[API_WORD_CURRENCY] };
   if (!advice_limits_parse (&limits, read->words[API_WORD_ADVICE]))

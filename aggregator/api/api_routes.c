@@ -55,7 +55,8 @@ static const struct api_parameter query_parameters[] = {
       API_TIME,
       "The instant before which it ends. " WHEN,
   },
-  { "step", API_DURATION, "The time between two values, as 30s, 5m, 1h; without it there are about 60." },
+  { "step", API_DURATION,
+    "The time between two values, as 30s, 5m, 1h; without it there are about 60 steps, or fewer for many series." },
   { "format", API_CHOICE, "json: one object; csv: a table; levels: a byte for each node and step.", "json",
     .choices = forms },
 };

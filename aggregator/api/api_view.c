@@ -40,7 +40,18 @@ check_word (const char *value, struct error *error)
                              : error_set (error, "must not be empty");
 }
 
+static int
+check_name (const char *value, struct error *error)
+{
+  for (const char *at = value; *at; at++)
+    if ((unsigned char) *at < ' ')
+      return error_set (error, "must be a name");
+  return strlen (value) > 64 ? error_set (error, "must have 64 bytes at most") : 0;
+}
+
 static const struct option options[] = {
+  { "cluster", "name", "cluster-name", OPTION_TEXT, AT (cluster), .check = check_name, TAKEN,
+    .help = "What people call this cluster: reports of jobs say on which one they ran." },
   { "energy", "price_per_kwh", "price-per-kwh", OPTION_TEXT, AT (price_per_kwh), .check = check_number, TAKEN,
     .help = "What a kWh costs, as 0.31: reports of jobs say what theirs did." },
   { "energy", "currency", "currency", OPTION_TEXT, AT (currency), .fallback = "EUR", .check = check_word, TAKEN,
@@ -70,6 +81,7 @@ take_settings (void *state)
   const char *words[API_SETTINGS];
 
   advice_limits_put (&limits, &settings->advice);
+  words[API_WORD_CLUSTER - API_WORD_PRICE] = settings->cluster;
   words[API_WORD_PRICE - API_WORD_PRICE] = settings->price_per_kwh;
   words[API_WORD_CURRENCY - API_WORD_PRICE] = settings->currency;
   words[API_WORD_CO2 - API_WORD_PRICE] = settings->co2_per_kwh;

@@ -1,4 +1,4 @@
-/* The API as a view: its addresses over HTTP, and the prices and limits that reports of jobs are given. */
+/* The API as a view: its addresses over HTTP, and what reports of jobs are given: the cluster's name, prices, limits. */
 #ifndef SYNOP_AGGREGATOR_API_VIEW_H
 #define SYNOP_AGGREGATOR_API_VIEW_H
 
@@ -6,6 +6,7 @@
 #include "aggregator/views/view.h"
 
 struct api_settings {
+  char *cluster;                                /* its name */
   char *price_per_kwh, *currency, *co2_per_kwh; /* "": not known */
   struct advice_limits advice;
 };

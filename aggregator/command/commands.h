@@ -22,6 +22,7 @@ int replay_run (const struct options *options);   /* the lines of the stream */
 int report_run (const struct options *options);   /* on one job */
 int query_run (const struct options *options);    /* how a metric went */
 int trace_run (const struct options *options);    /* traces of a job, made one */
+int send_run (const struct options *options);     /* what senders would send, and what it costs */
 
 int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
 

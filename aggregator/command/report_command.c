@@ -256,6 +256,7 @@ read_report (struct command *command, struct error *error)
   command->report = job_report_read (command->file, &choice, now, &progress, error);
   replay_progress_end (&progress);
   if (command->report) {
+    command->report->cluster = settings->cluster;
     command->report->prices =
         (struct job_prices){ price (settings->price_per_kwh), price (settings->co2_per_kwh), settings->currency };
     job_advice (command->report, &settings->advice);

@@ -26,6 +26,7 @@ const char *const options_commands[] = {
   [COMMAND_QUERY] = "query",
   [COMMAND_TOP] = "top",
   [COMMAND_TRACE] = "trace",
+  [COMMAND_SEND] = "send",
   "keys",
   NULL,
 };
@@ -161,7 +162,7 @@ unexpected (enum options_command command, const char *word, struct error *error)
   if (command == COMMAND_SERVE)
     error_set (error,
                "unexpected argument '%.64s'; a command comes first: synop-aggregator tail, status, keys, replay, "
-               "export, check, jobs, job, report, query, top or trace",
+               "export, check, jobs, job, report, query, top, trace or send",
                word);
   else
     error_set (error, "unexpected argument '%.64s'; \"synop-aggregator %s --help\" shows what there is", word,

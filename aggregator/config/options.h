@@ -23,7 +23,8 @@ enum options_command {
   COMMAND_REPORT,
   COMMAND_QUERY,
   COMMAND_TOP,
-  COMMAND_TRACE
+  COMMAND_TRACE,
+  COMMAND_SEND
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
@@ -88,6 +89,9 @@ struct options {
   char *row, *of_job, *step, *fold, *top, *bottom;
   bool list, rows, rate, combined, now;
   int query_format; /* enum options_query_format */
+
+  bool dry_run; /* of send */
+  char *price;
 
   bool once; /* of top, with `node` one name */
   uint64_t width;

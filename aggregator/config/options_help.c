@@ -18,6 +18,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
   synop-aggregator trace --merge FOLDER      makes traces of all ranks of a job one, on cluster time\n\
   synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
+  synop-aggregator send --dry-run            says how many series each sender would send, and what they cost\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
   synop-aggregator keys add NODE FILE        admits a node by its public key\n\
@@ -138,11 +139,19 @@ line for each, the jobs that run, what is wrong, and each node. F1 shows what th
   synop-aggregator top --node n7\n\
 \n";
 
+static const char send_help[] = "\
+synop-aggregator send --dry-run: shows how many series each section [send NAME] of the configuration would send, by what the\n\
+history has of the last hour, and what they cost. Nothing is sent.\n\
+\n\
+  synop-aggregator send --dry-run --price 0.30\n\
+\n";
+
 void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
-  static const char *const texts[] = { serve_help, tail_help, status_help, replay_help, export_help, check_help,
-                                       jobs_help,  job_help,  report_help, query_help,  top_help,    trace_help };
+  static const char *const texts[] = { serve_help, tail_help,  status_help, replay_help, export_help,
+                                       check_help, jobs_help,  job_help,    report_help, query_help,
+                                       top_help,   trace_help, send_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

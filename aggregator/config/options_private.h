@@ -5,7 +5,7 @@
 #include "aggregator/config/options.h"
 
 #define OPTIONS_FILE "/etc/synop/aggregator.ini"
-#define OPTIONS_SHARED_MAX 14
+#define OPTIONS_SHARED_MAX 15
 
 /* Commands read the aggregator's file too, to find its socket or history. The options that a command shares have a
  * flag in it, as log_level has; the aggregator's other options have none. */

@@ -178,7 +178,7 @@ static const struct option query_table[] = {
   { "query", "to", NULL, OPTION_TEXT, AT (to),
     .help = "The instant before which it ends; without it now, or the job's end." },
   { "query", "step", NULL, OPTION_TEXT, AT (step),
-    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60." },
+    .help = "Length of a step, as 10s, 5m, 1h; without it such that there are about 60, or fewer for many series." },
   { "query", "node", NULL, OPTION_LIST, AT (node), .check = globs_list_check,
     .help = "Only nodes whose name matches one of these globs." },
   { "query", "rows", NULL, OPTION_BOOLEAN, AT (rows), .fallback = "no",
@@ -246,6 +246,14 @@ static const struct option trace_table[] = {
             "Without it what there is of GPUs, CPUs, network and InfiniBand." },
 };
 
+static const struct option send_table[] = {
+  { "send", "dry_run", NULL, OPTION_BOOLEAN, AT (dry_run), .fallback = "no",
+    .help =
+        "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
+  { "send", "price", NULL, OPTION_TEXT, AT (price),
+    .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
+};
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
   [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
@@ -255,12 +263,13 @@ const struct options_tables options_tables[] = {
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
   [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", "price-per-kwh", "currency", "co2-per-kwh", "advice-shortest",
-                         "advice-cpu", "advice-memory", "advice-gpu", "advice-storage", "advice-network", "advice-time",
-                         "advice-margin" },
+  [COMMAND_REPORT] = { { "history", "socket", "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
+                         "advice-shortest", "advice-cpu", "advice-memory", "advice-gpu", "advice-storage",
+                         "advice-network", "advice-time", "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
   [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
   [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
   [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
+  [COMMAND_SEND] = { { "history", "socket" }, send_table, COUNT_OF (send_table) },
 };

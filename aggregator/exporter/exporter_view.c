@@ -58,7 +58,7 @@ names_load (const char *list, struct error *error)
   char folder[PATH_MAX];
 
   data_folder ("aggregator", "names", folder, sizeof folder);
-  if (naming_load (naming, list, folder, error) == 0)
+  if (naming_load (naming, list, folder, error) == 0 && naming_check_plain (naming, error) == 0)
     return naming;
   error_prefix (error, "[prometheus] names: ");
   naming_destroy (naming);

@@ -11,6 +11,7 @@
 #include "synop/array.h"
 #include "synop/file.h"
 #include "synop/frame.h"
+#include "synop/hash_table.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
@@ -22,7 +23,7 @@ struct held_schema {
 };
 
 struct held_name {
-  struct held_name *next;
+  UT_hash_handle hh;
   int64_t id;
   char name[FRAME_NODE_MAX + 1];
 };
@@ -168,6 +169,8 @@ history_file_open (const char *path, struct error *error)
 void
 history_file_close (struct history_file *file)
 {
+  struct held_name *name, *next;
+
   if (!file)
     return;
   while (file->schemas) {
@@ -176,10 +179,10 @@ history_file_close (struct history_file *file)
     schema_destroy (held->schema);
     free (held);
   }
-  while (file->names) {
-    struct held_name *held = file->names;
-    file->names = held->next;
-    free (held);
+  HASH_ITER (hh, file->names, name, next)
+  {
+    HASH_DEL (file->names, name);
+    free (name);
   }
   sqlite3_close (file->database);
   free (file->path);
@@ -191,16 +194,14 @@ history_file_close (struct history_file *file)
 static const char *
 node_name (struct history_file *file, int64_t id, const char *name)
 {
-  struct held_name *held = file->names;
+  struct held_name *held;
 
-  while (held && held->id != id)
-    held = held->next;
+  HASH_FIND (hh, file->names, &id, sizeof id, held);
   if (!held) {
     held = memory_new (1, sizeof *held);
     held->id = id;
     strncpy (held->name, name ? name : "", FRAME_NODE_MAX);
-    held->next = file->names;
-    file->names = held;
+    HASH_ADD (hh, file->names, id, sizeof held->id, held);
   }
   return held->name;
 }
@@ -225,7 +226,7 @@ row_of (struct history_file *file, sqlite3_stmt *statement)
 }
 
 static int
-take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list *list, struct error *error)
+take_more_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list *list, struct error *error)
 {
   int code;
 
@@ -233,8 +234,16 @@ take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list
     *array_add (list->rows, list->count, list->capacity) = row_of (file, statement);
   if (code != SQLITE_DONE)
     history_file_fail (file, error);
-  sqlite3_finalize (statement);
   return code == SQLITE_DONE ? 0 : -1;
+}
+
+static int
+take_rows (struct history_file *file, sqlite3_stmt *statement, struct chunk_list *list, struct error *error)
+{
+  int result = take_more_rows (file, statement, list, error);
+
+  sqlite3_finalize (statement);
+  return result;
 }
 
 /* The times of a query may be anything: the difference must not overflow. */
@@ -283,20 +292,59 @@ history_file_node_chunks (struct history_file *file, const char *node, int64_t f
   return take_rows (file, statement, list, error);
 }
 
-int
-history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
-                              struct error *error)
+/* Few of many nodes are asked for one by one: all that there is of the others would be looked at, too. */
+#define FEW_OF 8
+
+struct node_ids {
+  int64_t *ids;
+  size_t count, capacity;
+};
+
+/* False: they are not few, or cannot be read. */
+static bool
+few_nodes (struct history_file *file, const struct globs *nodes, struct node_ids *few)
 {
   sqlite3_stmt *statement =
-      history_file_prepare (file,
-                            COLUMNS "WHERE chunks.id IN (SELECT chunk FROM unfolded WHERE time >= ? AND time < ?) AND "
-                                    "last_time >= ?",
-                            error);
+      nodes && nodes->count ? history_file_prepare (file, "SELECT id, name FROM nodes WHERE id > 0", NULL) : NULL;
+  size_t all = 0;
 
-  if (!statement)
-    return -1;
-  bind_times (statement, from_ns, to_ns);
-  return take_rows (file, statement, list, error);
+  while (statement && sqlite3_step (statement) == SQLITE_ROW) {
+    const char *name = (const char *) sqlite3_column_text (statement, 1);
+    all++;
+    if (name && globs_match (nodes, name))
+      *array_add (few->ids, few->count, few->capacity) = sqlite3_column_int64 (statement, 0);
+  }
+  sqlite3_finalize (statement);
+  return few->count * FEW_OF < all;
+}
+
+int
+history_file_chunks_of_nodes (struct history_file *file, const struct globs *nodes, bool unfolded, int64_t from_ns,
+                              int64_t to_ns, struct chunk_list *list, struct error *error)
+{
+  static const char *const where[2][2] = {
+    { COLUMNS "WHERE first_time >= ? AND first_time < ? AND last_time >= ?",
+      COLUMNS "WHERE chunks.id IN (SELECT chunk FROM unfolded WHERE time >= ? AND time < ?) AND last_time >= ?" },
+    { COLUMNS "WHERE node = ?4 AND first_time >= ?1 AND first_time < ?2 AND last_time >= ?3",
+      COLUMNS "WHERE node = ?4 AND first_time >= max (?1, (SELECT min (time) FROM unfolded)) AND first_time < ?2 AND "
+              "last_time >= ?3 AND EXISTS (SELECT 1 FROM unfolded WHERE chunk = chunks.id)" }
+  };
+  struct node_ids few = { 0 };
+  bool each = few_nodes (file, nodes, &few);
+  sqlite3_stmt *statement = history_file_prepare (file, where[each][unfolded], error);
+  int result = statement ? 0 : -1;
+
+  if (statement)
+    bind_times (statement, from_ns, to_ns);
+  for (size_t i = 0; i < (each ? few.count : 1) && result == 0; i++) {
+    if (each)
+      sqlite3_bind_int64 (statement, 4, few.ids[i]);
+    result = take_more_rows (file, statement, list, error);
+    sqlite3_reset (statement);
+  }
+  sqlite3_finalize (statement);
+  free (few.ids);
+  return result;
 }
 
 int

@@ -10,6 +10,7 @@
 #include "aggregator/history/history_chunk.h"
 #include "aggregator/history/history_store.h"
 #include "synop/error.h"
+#include "synop/globs.h"
 #include "synop/schema.h"
 
 struct history_file;
@@ -29,9 +30,10 @@ int history_file_chunks (struct history_file *file, int64_t from_ns, int64_t to_
 /* Those of a node, in no order. */
 int history_file_node_chunks (struct history_file *file, const char *node, int64_t from_ns, int64_t to_ns,
                               struct chunk_list *list, struct error *error);
-/* Those of all nodes that are in no minute yet; the file has tiers. */
-int history_file_unfolded_chunks (struct history_file *file, int64_t from_ns, int64_t to_ns, struct chunk_list *list,
-                                  struct error *error);
+/* Those of nodes, in no order: of those that match (NULL: all; others may be among them); with `unfolded`, which are in no minute
+ * yet, where the file has tiers. */
+int history_file_chunks_of_nodes (struct history_file *file, const struct globs *nodes, bool unfolded, int64_t from_ns,
+                                  int64_t to_ns, struct chunk_list *list, struct error *error);
 /* All chunks, in order of node, session and sequence: for `check`. */
 int history_file_all_chunks (struct history_file *file, struct chunk_list *list, struct error *error);
 /* Those with an id over this one, in order of ids, at most so many. */

@@ -420,7 +420,7 @@ history_frames_points (struct history_file *file, const struct points_query *que
 
   if (query->combined)
     return history_combined_points (file, query, into, broken, error);
-  if (history_file_chunks (file, query->from_ns, query->to_ns, &list, error) < 0) {
+  if (history_file_chunks_of_nodes (file, query->nodes, false, query->from_ns, query->to_ns, &list, error) < 0) {
     free (list.rows);
     return -1;
   }

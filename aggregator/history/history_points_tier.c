@@ -435,7 +435,8 @@ read_all (struct reading *reading, struct error *error)
     return 0;
   if (load_metrics (reading, error) < 0 || load_nodes (reading, error) < 0 ||
       (!reading->query->combined && !reading->query->folded &&
-       history_file_unfolded_chunks (reading->file, from, to, &reading->unfolded, error) < 0))
+       history_file_chunks_of_nodes (reading->file, reading->query->nodes, true, from, to, &reading->unfolded, error) <
+           0))
     return -1;
   for (size_t i = 0; i < reading->metric_count; i++) {
     reading->metric = &reading->metrics[i];

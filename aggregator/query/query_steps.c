@@ -83,7 +83,7 @@ count_frames (struct asking *asking, const struct query_piece *piece, const stru
   into.points = no_points;
   query.to_ns = piece->to_ns;
   query.from_ns = piece->to_ns - MINUTE < piece->from_ns ? piece->from_ns : piece->to_ns - MINUTE;
-  result = history_file_chunks (asking->file, query.from_ns, query.to_ns, &list, error);
+  result = history_file_chunks_of_nodes (asking->file, of->nodes, false, query.from_ns, query.to_ns, &list, error);
   if (list.count)
     qsort (list.rows, list.count, sizeof list.rows[0], compare_nodes);
   for (size_t i = 0; i < list.count; i++) {

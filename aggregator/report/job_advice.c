@@ -155,7 +155,7 @@ job_meter_words (struct buffer *to, const struct job_meter *meter, bool with_nod
   if (strcmp (meter->unit, "B") == 0)
     buffer_printf (to, "%s %s", words_number (meter->of / scale.divisor).text, scale.unit);
   else
-    buffer_printf (to, "%.6g %s", meter->of, meter->unit);
+    buffer_printf (to, "%.6g %.*s", meter->of, (int) strlen (meter->unit) - (meter->of == 1), meter->unit);
   if (meter->node && with_node)
     buffer_printf (to, ", on %s", words_short (meter->node, 12).text);
 }

@@ -19,6 +19,8 @@ document_title (struct buffer *to, const struct job_report *report)
   buffer_printf (to, "Job %s", report->shown);
   if (*report->name)
     buffer_printf (to, ": %s", report->name);
+  if (*report->cluster)
+    buffer_printf (to, " (%s)", report->cluster);
 }
 
 void

@@ -20,7 +20,7 @@ job_document_fn job_report_html_make; /* one file in itself */
 int job_report_pdf (const struct job_report *report, const char *path, struct error *error);
 int job_report_html (const struct job_report *report, const char *path, struct error *error);
 
-/* "Job 123: relax"; "synop 0.1.0 on master, 2026-11-21 10:20:11 CET". */
+/* "Job 123: relax (alps)"; "synop 0.1.0 on master, 2026-11-21 10:20:11 CET". */
 void document_title (struct buffer *to, const struct job_report *report);
 void document_made (struct buffer *to);
 

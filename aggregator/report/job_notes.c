@@ -152,8 +152,7 @@ note_lost (struct noting *noting)
                  count > 1    ? " without them"
                  : count == 1 ? " without it"
                               : "");
-  if (count)
-    job_request_without (&noting->write, report, noting->chosen);
+  job_request_without (&noting->write, report, noting->chosen);
   note_add (noting, "lost_nodes");
 }
 

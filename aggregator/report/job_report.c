@@ -187,6 +187,7 @@ make_report (const struct job_record *job, int64_t now_ns)
   report->cpus = job->cpus;
   report->slowest_others = report->cpu_time = report->cpu_efficiency = report->memory_peak = nan ("");
   report->slowest = report->memory_peak_node = SIZE_MAX;
+  report->cluster = "";
   report->prices = (struct job_prices){ nan (""), nan (""), "" };
   report->node_count = job->node_count;
   report->nodes = memory_new (job->node_count, sizeof report->nodes[0]);

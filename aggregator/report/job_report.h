@@ -139,6 +139,7 @@ struct job_report {
   size_t meter_count;
   struct job_note *notes; /* the worst first, JOB_NOTES_MAX at most */
   size_t note_count;
+  const char *cluster; /* what people call it; "": not known */
   struct job_prices prices;
   struct job_facts facts; /* what the scheduler says */
   bool whole_gpus;        /* on some node it is not known which GPUs are the job's: GPU quantities are those of all */

@@ -41,7 +41,7 @@ static const char style_sheet[] =
     "code{display:block;width:fit-content;max-width:100%;background:var(--code);padding:2px 8px;margin:2px 0;"
     "font:14px 'DejaVu Sans Mono',monospace;user-select:all}\n"
     "figure{margin:8px 0;break-inside:avoid}figure svg{display:block;width:100%;height:auto}\n"
-    "figcaption{font-size:14px}.wide{overflow-x:auto}.wide svg{min-width:560px}\n"
+    "figcaption{font-size:14px}.wide{overflow-x:auto}.wide svg{min-width:800px}\n"
     ".legend{margin:0;font-size:12px;display:flex;flex-wrap:wrap;gap:0 12px}\n"
     ".legend i{display:inline-block;width:16px;margin-right:5px;vertical-align:middle;border-top:2px solid}\n"
     ".legend i.dash{border-top-style:dashed}.legend i.far{border-top-width:4px}\n"

@@ -5,20 +5,16 @@
  *
  * total_time of a node is its CPU time, that behind the nodes the job's duration, in seconds; memory is in bytes. What is not
  * known is left out: readers reckon with all that is there. "JS1:None" stands for a job without samples, "JS1:Short" for one that is too short to have any use. */
-#include <dlfcn.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
+#include "synop/gzip.h"
 
-#define ZLIB "libz.so.1"
-#define GZIP_WINDOW (15 + 16)
-#define GZIP_MEMORY 8
 #define SHORT_SAMPLES 2
 
 static double
@@ -92,47 +88,6 @@ write_summary (struct json *json, const struct job_report *report)
   json_object_end (json);
 }
 
-/* zlib is loaded at run time, as for HTTP. */
-struct zlib {
-  __typeof__ (&deflateInit2_) begin;
-  __typeof__ (&deflate) deflate;
-  __typeof__ (&deflateEnd) end;
-};
-
-static int
-zlib_load (struct zlib *zlib, struct error *error)
-{
-  void *handle = dlopen (ZLIB, RTLD_NOW | RTLD_LOCAL);
-  void *functions[] = { handle ? dlsym (handle, "deflateInit2_") : NULL, handle ? dlsym (handle, "deflate") : NULL,
-                        handle ? dlsym (handle, "deflateEnd") : NULL };
-
-  if (!functions[0] || !functions[1] || !functions[2])
-    return error_set (error, "this format needs %s: %s", ZLIB, handle ? "it lacks a function" : dlerror ());
-  memcpy (zlib, functions, sizeof functions);
-  return 0;
-}
-
-static int
-pack (struct buffer *packed, const struct buffer *text, struct error *error)
-{
-  struct zlib zlib = { 0 };
-  z_stream z = { .next_in = (unsigned char *) text->data, .avail_in = (unsigned) text->length };
-  size_t room = text->length + text->length / 1000 + 1024; /* more than it can become */
-  int result;
-
-  if (zlib_load (&zlib, error) < 0)
-    return -1;
-  if (zlib.begin (&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
-                  (int) sizeof z) != Z_OK)
-    return error_set (error, "zlib does not start");
-  z.avail_out = (unsigned) room;
-  z.next_out = (unsigned char *) buffer_reserve (packed, room);
-  result = zlib.deflate (&z, Z_FINISH);
-  packed->length += z.total_out;
-  zlib.end (&z);
-  return result == Z_STREAM_END ? 0 : error_set (error, "zlib failed: %d", result);
-}
-
 static void
 add_base64 (struct buffer *out, const struct buffer *bytes)
 {
@@ -158,7 +113,7 @@ job_report_jobstats (const struct job_report *report, struct buffer *out, struct
     buffer_add_string (out, samples ? "Short" : "None");
   } else {
     write_summary (&json, report);
-    result = pack (&packed, &json.out, error);
+    result = gzip_pack (&json.out, GZIP_BEST, &packed, error);
     if (result == 0)
       add_base64 (out, &packed);
   }

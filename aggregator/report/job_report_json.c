@@ -178,6 +178,7 @@ write_head (struct json *json, const struct job_report *report)
   struct job_roofline roofline;
 
   json_text (json_key (json, "type"), "job_report");
+  json_text (json_key (json, "cluster"), report->cluster);
   json_text (json_key (json, "job_id"), report->id);
   json_text (json_key (json, "shown"), report->shown);
   json_text (json_key (json, "scheduler"), report->scheduler);

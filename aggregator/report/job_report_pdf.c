@@ -10,7 +10,10 @@
 #include "aggregator/report/job_plot.h"
 #include "aggregator/report/job_sheet.h"
 #include "aggregator/report/job_words.h"
+#include "aggregator/report/pdf_info.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/version.h"
 
 static const struct plot_text title_style = { "left", PLOT_BLACK, 15, true };
 static const struct plot_text key_style = { "left", PLOT_GREY, 8.5, false };
@@ -51,7 +54,7 @@ put_facts (struct paper *paper)
   sheet_facts_init (&facts, paper->report);
   for (size_t i = 0; i < facts.count; i++) {
     paper_text (paper, PAPER_MARGIN, &key_style, facts.list[i].name, 40);
-    paper_lines (paper, PAPER_MARGIN + KEY_WIDTH, &value_style, facts.list[i].value, 3);
+    paper_lines (paper, PAPER_MARGIN + KEY_WIDTH, &value_style, facts.list[i].value, 5);
   }
   sheet_facts_free (&facts);
 }
@@ -343,13 +346,20 @@ int
 job_report_pdf_make (const struct job_report *report, struct buffer *out, struct error *error)
 {
   struct paper paper;
-  struct buffer script = { 0 };
+  struct buffer script = { 0 }, title = { 0 };
   int result;
 
   paper_init (&paper, report);
   put_document (&paper);
   paper_script (&paper, &script);
   result = gnuplot_run (&script, GNUPLOT_LIMIT, out, error);
+  document_title (&title, report);
+  if (result == 0)
+    pdf_info_add (out, &(struct pdf_info){ .title = buffer_text (&title),
+                                           .author = report->user,
+                                           .creator = "synop " SYNOP_VERSION,
+                                           .made_ns = clock_wall () });
+  buffer_free (&title);
   buffer_free (&script);
   paper_free (&paper);
   return result;

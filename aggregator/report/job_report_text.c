@@ -90,6 +90,8 @@ add_head (struct page *page)
   if (*report->name)
     buffer_printf (out, ", %s", words_short (report->name, NAME_LENGTH).text);
   buffer_add_string (out, "\n");
+  if (*report->cluster)
+    add_line (page, "Cluster", "%s", words_short (report->cluster, NAME_LENGTH).text);
   if (*report->command) {
     words_add (&command, report->command, COMMAND_LENGTH);
     add_line (page, "Command", "%s", buffer_text (&command));

@@ -38,6 +38,8 @@ add_fact (struct sheet_facts *facts, const char *name, const struct buffer *valu
 static void
 add_identity (struct sheet_facts *facts, const struct job_report *report, struct buffer *value)
 {
+  buffer_add_string (begin_value (value), report->cluster);
+  add_fact (facts, "Cluster", value);
   buffer_add_string (begin_value (value), report->scheduler);
   add_fact (facts, "Scheduler", value);
   buffer_add_string (begin_value (value), report->array);
@@ -274,7 +276,7 @@ items_row (struct sheet_table *table, size_t row, const struct job_report *repor
 
   plot_item_title (&name, id);
   if (job_is_of_nodes (report, id))
-    buffer_add_string (&name, " (whole nodes)");
+    buffer_add_string (&name, "*");
   sheet_set (table, row, c++, buffer_text (&name));
   sheet_set (table, row, c++, words_value (all->mean, unit).text);
   sheet_set (table, row, c++, words_value (all->maximum, unit).text);
@@ -310,16 +312,16 @@ void
 sheet_items_init (struct sheet_table *table, const struct job_report *report, enum job_combination combination)
 {
   static const struct sheet_column columns[] = {
-    { .head = "Quantity", .unit = "", .words = true, .share = 4.95 },
-    { .head = "Mean", .unit = "", .share = 1.82 },
-    { .head = "Maximum", .unit = "", .share = 1.82 },
-    { .head = TOTAL, .unit = "", .share = 1.6 },
+    { .head = "Quantity", .unit = "", .words = true, .share = 4.2 },
+    { .head = "Mean", .unit = "", .share = 2 },
+    { .head = "Maximum", .unit = "", .share = 2 },
+    { .head = TOTAL, .unit = "", .share = 1.75 },
     { .head = "Farthest", .unit = "", .words = true, .share = 2.2 },
-    { .head = "Its mean", .unit = "", .share = 1.82 },
-    { .head = "Others", .unit = "", .share = 1.82 },
+    { .head = "Its mean", .unit = "", .share = 2.05 },
+    { .head = "Others", .unit = "", .share = 2 },
     { .head = "Highest/mean", .unit = "", .share = 2.2 },
   };
-  bool several = report->node_count > 1;
+  bool several = report->node_count > 1, of_nodes = false;
   size_t rows = 0;
 
   *table = (struct sheet_table){ 0 };
@@ -331,8 +333,12 @@ sheet_items_init (struct sheet_table *table, const struct job_report *report, en
   sheet_begin (table, rows);
   rows = 0;
   for (int item = 0; item < JOB_ITEM_COUNT; item++)
-    if (is_row (report, item, combination))
+    if (is_row (report, item, combination)) {
+      of_nodes |= job_is_of_nodes (report, (size_t) item);
       items_row (table, rows++, report, (enum job_item_id) item);
+    }
+  if (of_nodes)
+    buffer_add_string (&table->behind, several ? "* of whole nodes" : "* of the whole node");
 }
 
 /* ---- the nodes ---- */
@@ -382,6 +388,19 @@ node_value (const struct job_node *node, const struct node_column *column)
   return nan ("");
 }
 
+/* The words of a head stand under each other. */
+static size_t
+longest_word (const char *head)
+{
+  size_t longest = 0;
+
+  for (size_t length; *head; head += length + (head[length] == ' ')) {
+    length = strcspn (head, " ");
+    longest = length > longest ? length : longest;
+  }
+  return longest;
+}
+
 void
 sheet_nodes_init (struct sheet_table *table, const struct job_report *report)
 {
@@ -393,7 +412,7 @@ sheet_nodes_init (struct sheet_table *table, const struct job_report *report)
   for (size_t i = 0; i < NODE_COLUMNS; i++) {
     struct sheet_column column = { .head = node_columns[i].head,
                                    .unit = node_columns[i].unit,
-                                   .share = 1.4,
+                                   .share = 0.8 + 0.12 * fmax (5, (double) longest_word (node_columns[i].head)),
                                    .whole = node_columns[i].value == NODE_CPUS || node_columns[i].value == NODE_SAMPLES,
                                    .if_any = node_columns[i].item == JOB_OOM_KILLS };
     for (size_t n = 0; n < report->node_count; n++)

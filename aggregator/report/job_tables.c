@@ -122,14 +122,21 @@ static void
 group_name (struct buffer *name, const struct job_report *report, const struct job_node_groups *groups, size_t group)
 {
   bool *chosen = memory_new (report->node_count, sizeof *chosen);
+  const char *first = report->nodes[groups->first[group]].name;
 
   for (size_t i = 0; i < report->node_count; i++)
     chosen[i] = groups->group[i] == group;
   if (groups->nodes[group] == 1)
-    words_add (name, report->nodes[groups->first[group]].name, NAMES_LENGTH);
+    words_add (name, first, NAMES_LENGTH);
   else
     words_nodes (name, report, chosen, NAMES_LENGTH);
-  shorten (name, NAMES_LENGTH);
+  if (text_width (buffer_text (name), name->length) > NAMES_LENGTH) {
+    char more[32];
+    size_t length = (size_t) snprintf (more, sizeof more, " and %zu more", groups->nodes[group] - 1);
+    buffer_clear (name);
+    words_add (name, first, NAMES_LENGTH - length);
+    buffer_add_string (name, more);
+  }
   free (chosen);
 }
 

@@ -70,6 +70,8 @@ void scheduler_set_tres (struct job_facts *facts, const char *tres);
 void scheduler_share_memory (struct job_facts *facts); /* of a node, from all and the number of nodes */
 /* "4gb", "300M", "2097152kb", "12" in bytes, or in `unit` bytes where none is named; NaN: it is none. */
 double scheduler_bytes (const char *text, double unit);
+/* Seconds since 1970 in ns; 0: a time that no job can have. */
+int64_t scheduler_time (double seconds);
 /* "1-02:03:04", "02:03:04", "03:04", "90" in seconds; NaN: it is none. */
 double scheduler_seconds (const char *text);
 

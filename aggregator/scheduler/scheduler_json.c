@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synop/clock.h"
-
-#define EPOCH_MAX (INT64_MAX / 2 / NS_PER_S)
-
 json_t *
 answer_load (const char *text, size_t length, struct error *error)
 {
@@ -74,9 +70,7 @@ answer_number (const json_t *object, const char *path)
 int64_t
 answer_time (const json_t *object, const char *path)
 {
-  double seconds = answer_number (object, path);
-
-  return seconds > 0 && seconds < (double) EPOCH_MAX ? (int64_t) (seconds * 1e3 + 0.5) * NS_PER_MS : 0;
+  return scheduler_time (answer_number (object, path));
 }
 
 void

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "aggregator/scheduler/scheduler_json.h"
-#include "synop/clock.h"
 
 /* Those of an earlier version have no year: then it is the last such day. */
 static int64_t
@@ -15,7 +14,7 @@ time_of (const json_t *job, const char *name)
 {
   const char *text = answer_text (job, name), *rest;
   struct tm tm = { .tm_isdst = -1 };
-  time_t now = time (NULL), seconds;
+  time_t now = time (NULL);
   struct tm today;
 
   if (!text || !localtime_r (&now, &today))
@@ -29,8 +28,7 @@ time_of (const json_t *job, const char *name)
   if (!strptime (rest, " %Y", &tm) &&
       (tm.tm_mon > today.tm_mon || (tm.tm_mon == today.tm_mon && tm.tm_mday > today.tm_mday)))
     tm.tm_year--;
-  seconds = mktime (&tm);
-  return seconds > 0 ? (int64_t) seconds * NS_PER_S : 0;
+  return scheduler_time ((double) mktime (&tm));
 }
 
 static void

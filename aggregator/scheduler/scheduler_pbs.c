@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "aggregator/scheduler/scheduler_json.h"
-#include "synop/clock.h"
 
 #define KILLED_BY_SIGNAL 256 /* an exit status above it */
 
@@ -14,9 +13,10 @@ time_of (const json_t *job, const char *name)
 {
   const char *text = answer_text (job, name);
   struct tm tm = { .tm_isdst = -1 };
-  time_t seconds = text && strptime (text, "%a %b %d %H:%M:%S %Y", &tm) ? mktime (&tm) : 0;
 
-  return seconds > 0 ? (int64_t) seconds * NS_PER_S : answer_time (job, name);
+  if (text && strptime (text, "%a %b %d %H:%M:%S %Y", &tm))
+    return scheduler_time ((double) mktime (&tm));
+  return answer_time (job, name);
 }
 
 /* Negative statuses are of PBS itself. */

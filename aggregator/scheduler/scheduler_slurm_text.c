@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "aggregator/scheduler/scheduler_json.h"
-#include "synop/clock.h"
 
 #define COLUMNS_MAX 24
 #define MEBI 1048576.0
@@ -16,7 +15,7 @@ time_of (const char *text)
   char *end = NULL;
   long long seconds = text ? strtoll (text, &end, 10) : 0;
 
-  return text && end != text && !*end && seconds > 0 && seconds < INT64_MAX / 2 / NS_PER_S ? seconds * NS_PER_S : 0;
+  return text && end != text && !*end ? scheduler_time ((double) seconds) : 0;
 }
 
 /* "0:9" */

@@ -8,6 +8,7 @@
 
 #include "aggregator/scheduler/scheduler.h"
 #include "synop/buffer.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 #define RANDOM_LENGTH 24 /* of a word that may be a key */
@@ -180,6 +181,14 @@ scheduler_bytes (const char *text, double unit)
   double number = text ? strtod (text, &end) : nan ("");
 
   return text && end != text && number >= 0 && isfinite (number) ? number * unit_of (end, unit) : nan ("");
+}
+
+int64_t
+scheduler_time (double seconds)
+{
+  const double most = (double) (INT64_MAX / 2 / NS_PER_S);
+
+  return seconds > 0 && seconds < most ? (int64_t) (seconds * 1e3 + 0.5) * NS_PER_MS : 0;
 }
 
 double

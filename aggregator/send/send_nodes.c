@@ -15,6 +15,7 @@
 
 #define PLACES 4096 /* of nodes; a power of two */
 #define CHUNKS_BACK 8
+#define BOOT_APART (30 * NS_PER_S)
 #define PLANS_MOST                                                                                                     \
   100000 /* groups and metrics, of all schemas: nodes that come with ever other ones leave plans behind */
 
@@ -37,6 +38,7 @@ struct send_node {
   const struct schema *schema; /* NULL: nothing was sent */
   struct sent_group *groups;   /* one for each of the schema's, and the frame's own time */
   int64_t newest_ns, late_ns;  /* of the last frame, and the last late one, that was sent */
+  int64_t boot_ns;             /* about, but the same for as long as it is up; INT64_MIN: not known */
 };
 
 struct send_nodes {
@@ -73,6 +75,12 @@ send_nodes_create (const struct send_options *options, void *type_state, struct 
   }
   send_nodes_rest (nodes);
   return nodes;
+}
+
+void
+send_nodes_take_each (struct send_nodes *nodes)
+{
+  nodes->period_ns = 1;
 }
 
 void
@@ -146,7 +154,8 @@ give_tables (struct send_nodes *nodes, const struct send_node *node, const struc
 {
   struct series_node one = series_node_of (nodes, node, schema, time_ns);
   struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
-                                .time_ms = time_ns / NS_PER_MS };
+                                .time_ms = time_ns / NS_PER_MS,
+                                .start_ms = node->boot_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
@@ -203,7 +212,8 @@ give_ended (struct send_nodes *nodes, const struct send_node *node, const bool *
   struct series_node one = series_node_of (nodes, node, node->schema, groups[count] ? node->newest_ns : 0);
   struct send_sample sample = { .node = send_symbol_find (nodes->cache, node->name, strlen (node->name)),
                                 .stale = true,
-                                .time_ms = time_ns / NS_PER_MS };
+                                .time_ms = time_ns / NS_PER_MS,
+                                .start_ms = node->boot_ns / NS_PER_MS };
   struct series_walk walk;
   struct series series;
 
@@ -331,6 +341,19 @@ is_twice (const struct send_node *node, int64_t time_ns)
          (node->late_ns != INT64_MIN && ms == node->late_ns / NS_PER_MS);
 }
 
+/* The clocks that it is reckoned from drift apart, by less than a node needs to boot. */
+static void
+note_boot (struct send_node *node, const struct cluster_frame *frame)
+{
+  int64_t boot_ns = frame->time_ns - frame->header->monotonic_ns, apart_ns;
+
+  if (node->boot_ns != INT64_MIN && node->session == frame->header->session)
+    return;
+  apart_ns = node->boot_ns == INT64_MIN ? INT64_MAX : boot_ns - node->boot_ns;
+  if (apart_ns > BOOT_APART || apart_ns < -BOOT_APART)
+    node->boot_ns = boot_ns;
+}
+
 int
 send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct send_frame_parts *parts,
                  send_give_fn *give, void *context, struct error *error)
@@ -343,6 +366,7 @@ send_nodes_take (struct send_nodes *nodes, struct send_node *node, const struct 
     return -1;
   if (naming_plans_size (nodes->naming) > PLANS_MOST)
     naming_forget_plans (nodes->naming);
+  note_boot (node, &frame);
   any = choose_tables (nodes, node, &frame, due) && !is_twice (node, frame.time_ns);
   if (any)
     give_tables (nodes, node, frame.schema, frame.time_ns, sent, give, context);
@@ -396,7 +420,7 @@ send_nodes_find (struct send_nodes *nodes, const char *name, int64_t chunk)
     return node;
   node = memory_new (1, sizeof *node);
   strncpy (node->name, name, FRAME_NODE_MAX);
-  node->newest_ns = node->late_ns = INT64_MIN;
+  node->newest_ns = node->late_ns = node->boot_ns = INT64_MIN;
   node->next = *place;
   *place = node;
   node_read (nodes, node, chunk);

@@ -16,7 +16,8 @@ typedef void send_give_fn (void *context, const struct send_sample *sample);
 /* `type_state`: the type's, which may be asked what it wants. */
 struct send_nodes *send_nodes_create (const struct send_options *options, void *type_state, struct history_file *file,
                                       struct error *error);
-void send_nodes_destroy (struct send_nodes *nodes); /* NULL is fine */
+void send_nodes_take_each (struct send_nodes *nodes); /* from now on each frame is due */
+void send_nodes_destroy (struct send_nodes *nodes);   /* NULL is fine */
 /* One that is not known yet is read from the history: what was sent of it up to that chunk. */
 struct send_node *send_nodes_find (struct send_nodes *nodes, const char *name, int64_t chunk);
 int64_t send_node_newest (const struct send_node *node); /* time of what was sent last; INT64_MIN: nothing was */

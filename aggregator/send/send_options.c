@@ -42,12 +42,20 @@ send_period (const struct send_options *options)
   return options->period_ns ? options->period_ns : types[options->type]->period_ns;
 }
 
+int64_t
+send_gather (const struct send_options *options)
+{
+  const struct send_type *type = types[options->type];
+
+  return type->gather_ns ? type->gather_ns (send_own (options)) : 0;
+}
+
 bool
 send_posts (const struct send_options *options)
 {
   const struct send_type *type = types[options->type];
 
-  return type->pack && (!type->deliver || strncmp (options->url, "http", 4) == 0);
+  return type->pack && (!type->deliver || !*options->url || strncmp (options->url, "http", 4) == 0);
 }
 
 bool
@@ -146,6 +154,20 @@ check_names (const char *value, struct error *error)
   result = naming_load (naming, value, folder, error);
   naming_destroy (naming);
   return result;
+}
+
+int
+send_check_plain (const struct send_options *options, struct error *error)
+{
+  struct naming *naming = naming_create ();
+  char folder[4096];
+  int result = 0;
+
+  data_folder ("aggregator", "names", folder, sizeof folder);
+  if (naming_load (naming, send_names (options), folder, NULL) == 0)
+    result = naming_check_plain (naming, error);
+  naming_destroy (naming);
+  return result < 0 ? error_prefix (error, "names: ") : 0;
 }
 
 /* ---- what goes together ---- */

@@ -21,9 +21,12 @@ const void *send_own (const struct send_options *options); /* the type's own opt
 /* What was given, or the type's default. */
 const char *send_names (const struct send_options *options);
 int64_t send_period (const struct send_options *options); /* 0: each frame */
+int64_t send_gather (const struct send_options *options); /* as send_type.gather_ns; 0: it is not done */
 bool send_posts (const struct send_options *options);     /* over HTTP; else its type delivers */
 
 bool send_is_stopped (const struct send_setting *setting);
+/* -1 and error: one of the names is in quotes, which Prometheus and its kin do not take. */
+int send_check_plain (const struct send_options *options, struct error *error);
 
 #define SEND_EXTRAS_MAX 62
 /* The next of "NAME=VALUE, NAME=VALUE": 1, 0 at the end, -1 and error when it is none. `at` moves on. */

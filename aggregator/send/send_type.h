@@ -20,7 +20,8 @@ struct send_sample {
   struct send_symbol *node;
   double value;
   int64_t time_ms;
-  bool stale; /* its series ends here: there is no value; only for types that ask for these */
+  int64_t start_ms; /* its node's boot: counters count from then on, or later */
+  bool stale;       /* its series ends here: there is no value; only for types that ask for these */
 };
 
 /* A frame as the stream's JSON: {"type":"node",...}. In the load's text: */
@@ -69,7 +70,7 @@ enum send_verdict {
   SEND_AGAIN,   /* the same once more, after a pause */
   SEND_REFUSED, /* it would never be taken */
   SEND_PART,    /* answer.taken of them were taken, the others never would be */
-  SEND_ANOTHER  /* to be packed once more, in another form; answer.text says why */
+  SEND_ANOTHER  /* to be packed once more: in another form, answer.text says why; or the rest of it, "" */
 };
 
 /* ---- a type ---- */
@@ -84,16 +85,17 @@ struct send_setting {
 
 struct send_type {
   const char *name;
-  const char *schemes;          /* of `url`, parted by blanks: "http https"; NULL: it has no url */
-  const char *shared;           /* keys of options that it uses of those that are not for all: SEND_FOR_... */
-  struct config_part own;       /* its own options; keys are unique among all types */
-  const char *names;            /* default of the option; NULL: SEND_NAMES */
-  int64_t period_ns;            /* the same; 0: each frame */
-  bool lines;                   /* it takes lines; else samples */
-  bool stale;                   /* samples say when a series ends */
-  bool folds;                   /* several frames of a node may be in one load; so it is with lines */
-  bool url_optional;            /* it knows itself where to */
-  size_t load_most, load_bytes; /* about what it is given at once: frames, and their size; 0: 1000, 1 MB */
+  const char *schemes;                    /* of `url`, parted by blanks: "http https"; NULL: it has no url */
+  const char *shared;                     /* keys of options that it uses of those that are not for all: SEND_FOR_... */
+  struct config_part own;                 /* its own options; keys are unique among all types */
+  const char *names;                      /* default of the option; NULL: SEND_NAMES */
+  int64_t period_ns;                      /* the same; 0: each frame */
+  bool lines;                             /* it takes lines; else samples */
+  bool stale;                             /* samples say when a series ends */
+  bool folds;                             /* several frames of a node may be in one load; so it is with lines */
+  bool url_optional;                      /* it knows itself where to */
+  size_t load_most, load_bytes;           /* about what it is given at once: frames, and their size; 0: 1000, 1 MB */
+  int64_t (*gather_ns) (const void *own); /* samples are gathered for so long, to be folded; NULL: they are not */
   int (*check) (const struct send_options *options, const void *own, struct error *error); /* may be NULL */
   const char *(*target) (const struct send_setting *setting); /* for people: where to; NULL: the url */
 
@@ -132,7 +134,9 @@ struct send_type {
   TYPE (exec)                                                                                                          \
   TYPE (influx)                                                                                                        \
   TYPE (nats)                                                                                                          \
-  TYPE (kafka)
+  TYPE (kafka)                                                                                                         \
+  TYPE (cloudwatch)                                                                                                    \
+  TYPE (otlp)
 
 #define SEND_TYPE_DECLARE(name) extern const struct send_type send_##name;
 SEND_TYPES (SEND_TYPE_DECLARE)

@@ -118,8 +118,11 @@ is_wanted (struct send_senders *senders, int64_t now_ns)
   bool wanted = false;
 
   for (struct running *one = senders->running; one; one = one->next) {
-    int64_t period = send_period (one->options), every = period > FLUSH_EVERY ? period : FLUSH_EVERY;
-    int64_t instant = (now_ns - FRAMES_COME) / every * every;
+    int64_t period = send_period (one->options), gather = send_gather (one->options);
+    int64_t every = period > FLUSH_EVERY ? period : FLUSH_EVERY;
+    int64_t instant;
+    every = gather > every ? gather : every;
+    instant = (now_ns - FRAMES_COME) / every * every;
     sender_count (one->sender, &one->counts);
     wanted |= one->counts.live && instant > senders->flushed_ns - FRAMES_COME;
   }

@@ -10,7 +10,6 @@
 #include "synop/memory.h"
 #include "synop/wire.h"
 
-#define CHUNKS_MAX 256
 #define BYTES_MAX ((size_t) 16 * 1024 * 1024)
 
 static int64_t
@@ -137,7 +136,7 @@ send_window_load (struct send_window *window, struct history_file *file, const s
 
   clear (window);
   window->list.count = 0;
-  if (history_file_chunks_after (file, place->chunk, CHUNKS_MAX, &window->list, error) < 0)
+  if (history_file_chunks_after (file, place->chunk, SEND_WINDOW_CHUNKS, &window->list, error) < 0)
     return -1;
   for (size_t i = 0; i < list->count; i++) {
     const struct chunk_row *row = &list->rows[i];

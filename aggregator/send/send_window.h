@@ -15,6 +15,8 @@
 #include "synop/frame.h"
 #include "synop/globs.h"
 
+#define SEND_WINDOW_CHUNKS 256 /* at most */
+
 struct send_frame {
   int64_t time_ns, chunk;
   size_t record, record_length, frame, frame_length; /* where in the bytes */

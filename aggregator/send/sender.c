@@ -262,6 +262,20 @@ go_back (struct sender *sender)
   return save_place (sender) < 0 ? -1 : 1;
 }
 
+/* Is what waits to be gathered on? Not when there is much of it. */
+static bool
+is_gathering (struct sender *sender)
+{
+  int64_t gather = send_gather (sender->options), now = gather ? clock_wall () / gather : 0;
+
+  if (!gather || sender->window.list.count == SEND_WINDOW_CHUNKS || sender->place.time_ns != INT64_MIN)
+    return false;
+  if (now == sender->gathered)
+    return true;
+  sender->gathered = now;
+  return false;
+}
+
 /* How long to rest now. */
 static int64_t
 take_turn (struct sender *sender)
@@ -288,6 +302,10 @@ take_turn (struct sender *sender)
   }
   before = sender->place;
   before.until = before.chunk;
+  if (is_gathering (sender)) {
+    sender->place = before;
+    return LOOK_EVERY;
+  }
   note_place (sender, &before);
   sent = save_place (sender) == 0 && send_window (sender) == 0;
   if (sent && go_back (sender) == 0)

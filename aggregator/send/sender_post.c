@@ -154,7 +154,8 @@ sender_post (struct sender *sender, const struct send_load *load, size_t *count,
       return -1;
     *verdict = try_once (sender, load, count, answer);
     if (*verdict == SEND_ANOTHER) {
-      log_info ("send %s: %s", sender->name, answer->text);
+      if (*answer->text)
+        log_info ("send %s: %s", sender->name, answer->text);
       pack (sender, load);
       continue;
     }

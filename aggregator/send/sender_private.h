@@ -40,6 +40,7 @@ struct sender {
   struct send_batch batch;
   struct send_request request;
   struct send_retry retry;
+  int64_t gathered;   /* the last time that was sent of, in multiples of send_gather */
   int64_t failing_ns; /* since when; 0: it is not */
   bool kept;          /* the last answer left the connection open */
   bool gone;          /* there was no answer, or a new connection, since the last window: it may have been killed */

@@ -137,6 +137,13 @@ remote_write_judge (void *context, struct send_answer *answer)
   return state->form == FORM_2 && answer->taken ? SEND_PART : SEND_REFUSED;
 }
 
+static int
+remote_write_check (const struct send_options *options, const void *own, struct error *error)
+{
+  (void) own;
+  return send_check_plain (options, error);
+}
+
 static const char *const protocols[] = { [PROTOCOL_AUTO] = "auto", [PROTOCOL_1] = "1.0", [PROTOCOL_2] = "2.0", NULL };
 static const struct option options[] = {
   { "", "protocol", NULL, OPTION_CHOICE, offsetof (struct remote_write_options, protocol), "auto", .choices = protocols,
@@ -150,6 +157,7 @@ const struct send_type send_remote_write = {
   .own = { options, sizeof options / sizeof options[0], sizeof (struct remote_write_options) },
   .period_ns = 15 * NS_PER_S,
   .stale = true,
+  .check = remote_write_check,
   .open = remote_write_open,
   .close = remote_write_close,
   .pack = remote_write_pack,

@@ -49,6 +49,7 @@ jobs_clear (struct top_jobs *jobs)
     free (job->id);
     free (job->user);
     free (job->name);
+    free (job->partition);
   }
   jobs->count = jobs->shown_count = 0;
 }
@@ -76,11 +77,16 @@ static void
 job_name (struct top_jobs *jobs, struct top_job *job)
 {
   const json_t *fact = json_object_get (jobs->facts, job->id), *started = json_object_get (fact, "started");
+  const json_t *scheduler = json_object_get (fact, "scheduler_facts"),
+               *limit = json_object_get (scheduler, "time_limit");
   const char *name = text_of (fact, "name");
   struct tm tm = { 0 };
 
   free (job->user);
   free (job->name);
+  free (job->partition);
+  job->partition = memory_string (text_of (scheduler, "partition"));
+  job->limit = json_is_number (limit) ? json_number_value (limit) : (double) NAN;
   job->user = memory_string (text_of (fact, "user"));
   job->name = memory_string (*name ? name : text_of (fact, "command"));
   job->started = (double) NAN;
@@ -234,7 +240,8 @@ static const struct column {
                 { "CPUS", 5, false, NO_SORT },          { "CPU", 6, false, JOBS_BY_CPU },
                 { "MEMORY", 7, false, JOBS_BY_MEMORY }, { "TIME", 9, false, NO_SORT },
                 { "IO/s", 7, false, JOBS_BY_TRAFFIC },  { "GPU", 6, false, NO_SORT },
-                { "POWER", 7, false, JOBS_BY_POWER } };
+                { "POWER", 7, false, JOBS_BY_POWER },   { "LEFT", 9, false, NO_SORT },
+                { "PARTITION", 12, true, NO_SORT } };
 #define COLUMNS_COUNT (sizeof columns / sizeof columns[0])
 
 /* How many columns fit; the name takes what they leave. */
@@ -268,16 +275,17 @@ draw_cells (struct canvas *canvas, int y, const char *const *texts, const struct
 static void
 draw_job (struct canvas *canvas, int y, const struct top_job *job, double now)
 {
-  const double *numbers = job->numbers;
+  const double *numbers = job->numbers, left = job->started + job->limit - now;
   struct quantity count = quantity_count ((double) job->node_count), cpus = quantity_count (numbers[JOB_CPUS]),
                   busy = quantity_text (100 * numbers[JOB_BUSY] / numbers[JOB_CPUS], "%"),
                   memory = quantity_short (numbers[JOB_MEMORY], "bytes"), time = quantity_age (now - job->started),
                   traffic = quantity_short (numbers[JOB_TRAFFIC], "bytes"), gpu = quantity_text (numbers[JOB_GPU], "%"),
-                  power = quantity_text (numbers[JOB_POWER], "watts");
+                  power = quantity_text (numbers[JOB_POWER], "watts"),
+                  rest = quantity_age (isnan (left) ? left : fmax (left, 0));
 
   draw_cells (canvas, y,
               (const char *const[]){ job->id, job->user, job->name, count.text, cpus.text, busy.text, memory.text,
-                                     time.text, traffic.text, gpu.text, power.text },
+                                     time.text, traffic.text, gpu.text, power.text, rest.text, job->partition },
               NULL);
 }
 

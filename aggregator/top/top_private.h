@@ -50,7 +50,8 @@ enum job_number { JOB_BUSY, JOB_CPUS, JOB_MEMORY, JOB_TRAFFIC, JOB_GPU, JOB_POWE
 
 struct top_job {
   char *id, *user, *name;
-  double started;              /* seconds since 1970; NaN: not known */
+  char *partition;             /* or queue, as the scheduler says; "": not known */
+  double started, limit;       /* seconds since 1970; that it may run; NaN: not known */
   double numbers[JOB_NUMBERS]; /* of all nodes together, of JOB_GPU the mean; NaN: missing */
   size_t rows[JOB_NUMBERS];
   char **nodes;

@@ -134,6 +134,18 @@ naming_add_family (struct naming *naming, const struct naming_family *family)
   return naming->family_count++;
 }
 
+int
+naming_check_plain (const struct naming *naming, struct error *error)
+{
+  for (size_t i = 0; i < naming->family_count; i++) {
+    const struct naming_family *family = naming->families[i];
+    if (family->public.quoted)
+      return error_set (error, "%s:%u: \"%s\" is no name for Prometheus", family->file, family->line,
+                        family->public.name);
+  }
+  return 0;
+}
+
 void
 naming_add_rule (struct naming *naming)
 {

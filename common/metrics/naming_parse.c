@@ -267,23 +267,61 @@ rest_parse (struct reading *reading, struct name_row *row, struct said *said, st
   return 0;
 }
 
+/* Plain characters of ASCII, a blank at neither end: what all take who take more than Prometheus. */
+static bool
+is_quoted_name (const char *text)
+{
+  size_t length = strlen (text);
+
+  for (const char *at = text; *at; at++)
+    if (*at < ' ' || *at > '~')
+      return false;
+  return length > 0 && length < WORD_MAX && *text != ' ' && text[length - 1] != ' ';
+}
+
+struct family_name {
+  char text[WORD_MAX];
+  bool quoted;
+};
+
+static int
+family_name_parse (struct reading *reading, struct family_name *name, struct error *error)
+{
+  const char *text;
+
+  name->quoted = words_peek (reading) == '"';
+  if (!name->quoted) {
+    words_word (reading, "{\"", name->text);
+    return is_name (name->text, true) ? 0 : error_set (error, "expected " LINE_FORM);
+  }
+  text = words_quoted (reading, error);
+  if (text == NULL)
+    return -1;
+  if (!is_quoted_name (text))
+    return error_set (error, "\"%.64s\": expected a name of 1 to %d characters of ASCII", text, WORD_MAX - 1);
+  strcpy (name->text, text);
+  return 0;
+}
+
 /* The family that a line is of, made when it stands there first. */
 static int
-row_family (struct reading *reading, const char *name, const struct said *said, size_t *index, struct error *error)
+row_family (struct reading *reading, const struct family_name *name, const struct said *said, size_t *index,
+            struct error *error)
 {
-  enum metric_family_type type = said->typed ? said->type : family_type_of (name);
+  enum metric_family_type type = said->typed ? said->type : family_type_of (name->text);
   const struct naming_family *family;
 
-  *index = naming_find_family (reading->naming, name);
+  *index = naming_find_family (reading->naming, name->text);
   if (*index == SIZE_MAX) {
     struct naming_family made = { .file = reading->file, .line = reading->line };
-    made.public = (struct metric_family){ words_keep (reading, name, strlen (name)), said->help, type };
+    made.public = (struct metric_family){ words_keep (reading, name->text, strlen (name->text)), said->help, type,
+                                          name->quoted, UNIT_NONE };
     *index = naming_add_family (reading->naming, &made);
     return 0;
   }
   family = reading->naming->families[*index];
   if (said->typed && type != family->public.type)
-    return error_set (error, "%s is a %s here and a %s in %s:%u", name, type_names[type],
+    return error_set (error, "%s is a %s here and a %s in %s:%u", name->text, type_names[type],
                       type_names[family->public.type], family->file, family->line);
   return 0;
 }
@@ -342,18 +380,20 @@ row_parse (struct reading *reading, struct error *error)
   struct name_row row = {
     .group = reading->group, .rows = reading->rows, .file = reading->file, .line = reading->line
   };
-  char metric[WORD_MAX], family[WORD_MAX];
+  struct family_name family;
+  char metric[WORD_MAX];
   struct said said = { 0 };
 
   if (reading->group == NULL)
     return error_set (error, "expected [GROUP] or [GROUP ROWS] before the first metric");
   words_word (reading, "{\"", metric);
-  words_word (reading, "{\"", family);
-  if (!is_name (metric, false) || !is_name (family, true))
+  if (!is_name (metric, false))
     return error_set (error, "expected " LINE_FORM);
+  if (family_name_parse (reading, &family, error) < 0)
+    return -1;
   row.labels = labels_copy (reading, &reading->labels);
   if (labels_parse (reading, row_captures (reading->rows), &row.labels, error) < 0 ||
-      rest_parse (reading, &row, &said, error) < 0 || row_family (reading, family, &said, &row.family, error) < 0 ||
+      rest_parse (reading, &row, &said, error) < 0 || row_family (reading, &family, &said, &row.family, error) < 0 ||
       row_check (reading, &row, error) < 0)
     return -1;
   row.metric = words_keep (reading, metric, strlen (metric));

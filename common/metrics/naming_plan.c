@@ -231,6 +231,8 @@ row_plan (struct naming *naming, struct naming_plan *plan, const struct name_row
     return;
   if (family->public.help == NULL && metric != NULL)
     family->public.help = naming_keep (naming, memory_string (metric->help));
+  if (metric != NULL && !row->times && !row->per && !row->over && !row->rate && row->number_count == 0)
+    family->public.unit = metric->unit;
   if (group == GROUP_FRAME)
     entry = plan_add_entry (plan, row->family, group, column, NULL, 1, 1000000000);
   else

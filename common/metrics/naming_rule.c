@@ -83,7 +83,7 @@ family_take (struct naming *naming, const char *name, enum metric_family_type ty
              const struct origin *origin)
 {
   size_t family = naming_find_family (naming, name);
-  struct naming_family made = { .public = { name, NULL, type } };
+  struct naming_family made = { .public = { name, NULL, type, false, UNIT_NONE } };
 
   if (family == SIZE_MAX) {
     made.public.help = naming_keep (naming, memory_string (help));

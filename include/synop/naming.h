@@ -22,6 +22,7 @@
  * A line: METRIC FAMILY {LABEL="TEXT", ...} TYPE rate *N /N /METRIC TEXT=N "HELP". All behind FAMILY may be left out.
  * - METRIC: one of the group, or `error`, its error in words, "" when all is well; [node] has `time`, when it was
  *   sampled.
+ * - FAMILY: letters, digits, '_' and ':'; or in quotes more of ASCII, for receivers other than Prometheus.
  * - TYPE: counter, gauge, info (its value is 1, where the metric has one) or untyped. Without it the family's name says
  *   it: counter where it ends in _total, info in _info, else gauge. It and HELP count where the family stands first;
  *   without HELP the metric's own is taken.
@@ -59,6 +60,8 @@ struct metric_family {
   const char *name; /* with its _total or _info */
   const char *help; /* a sentence; NULL: no schema with the metric was seen yet */
   enum metric_family_type type;
+  bool quoted;           /* it stands in quotes in its file, and Prometheus does not take it */
+  enum metric_unit unit; /* of its values, where they are as the metric has them; else, and at first, UNIT_NONE */
 };
 
 /* Names that were read, and the families that they make. */
@@ -81,6 +84,9 @@ void naming_add_rule (struct naming *naming);
 /* Adds sets: a list of names, "node-exporter, synop", and of paths, which have a '/' or end in .names. A name is that of a file NAME.names in
  * `folder`, or NAMING_RULE. */
 int naming_load (struct naming *naming, const char *list, const char *folder, struct error *error);
+
+/* -1 and error: a family stands in quotes, which Prometheus does not take. */
+int naming_check_plain (const struct naming *naming, struct error *error);
 
 /* The rule's name for a metric: PREFIX_GROUP_METRIC_UNIT, which is in that unit when it is multiplied with `factor`. */
 void naming_rule_name (struct buffer *out, const char *prefix, const char *group, const char *metric,

@@ -152,6 +152,18 @@ class Host:
     def command(self, *words):
         return ["nsenter", "-t", str(self.first), "-n", "-p", "-m", "-u", "-i", "-T", *map(str, words)]
 
+    def outside(self, pid):
+        """The id that a process of this host has on the machine."""
+        here = os.readlink(f"/proc/{self.first}/ns/pid")
+        for place in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                ids = re.search(r"^NSpid:\t(.*)$", (place / "status").read_text(), re.M)[1].split()
+                if ids[-1] == str(pid) and os.readlink(place / "ns/pid") == here:
+                    return int(place.name)
+            except OSError:
+                continue  # it has ended
+        raise AssertionError(f"{self.name} has no process {pid}")
+
     def start(self, *words, **more):
         """Any command. What it runs is a child of what is returned."""
         started = subprocess.Popen(self.command(*words), stdin=more.pop("stdin", subprocess.DEVNULL),

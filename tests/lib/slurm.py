@@ -29,7 +29,9 @@ PLUGINS = {
 DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd")
 CLIENTS = ("srun", "sbatch", "scontrol", "sacct", "sacctmgr", "sinfo", "sstat")
 DATABASE_TABLES = pathlib.Path("/usr/share/mysql")
-CPUS = 2  # of each node; the machine's own are fewer than all of them have together
+CPUS = 2  # of a node; the machine's own are fewer than all of them have together
+HARDWARE = f"CPUs={CPUS} RealMemory=1000 Gres=gpu:1"
+DEVICES = "Name=gpu File=/dev/null\n"
 PREFIX = "t"
 
 
@@ -76,11 +78,13 @@ def remove_left_over():
 
 
 class Slurm:
-    """with Slurm(folder, "cgroup") as slurm: slurm.srun("-N3", ...). Its folder is below `folder`."""
+    """with Slurm(folder, "cgroup") as slurm: slurm.srun("-N3", ...). Its folder is below `folder`. `hardware`: of each node, in
+    slurm.conf's words; `devices`: gres.conf, with {0} for the first node's name."""
 
-    def __init__(self, folder, plugins, settings="", count=3):
+    def __init__(self, folder, plugins, settings="", hardware=(HARDWARE,) * 3, devices=DEVICES):
         stem = f"{PREFIX}{os.getpid()}"
-        self.master, self.nodes = f"{stem}m", [f"{stem}n{at + 1}" for at in range(count)]
+        self.master, self.nodes = f"{stem}m", [f"{stem}n{at + 1}" for at in range(len(hardware))]
+        self.hardware, self.devices = dict(zip(self.nodes, hardware)), devices
         self.hosts = lab.Hosts([self.master, *self.nodes])
         self.plugins, self.settings = plugins, settings
         self.folder = pathlib.Path(folder) / "slurm"
@@ -116,8 +120,9 @@ class Slurm:
         (self.folder / "munge.key").write_bytes(os.urandom(128))
         (self.folder / "munge.key").chmod(0o400)
         self.conf.write_text(self.text())
-        (self.folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
-        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainCores=yes\n"
+        (self.folder / "gres.conf").write_text(self.devices.format(*self.nodes))
+        cores = "no" if "config_overrides" in self.settings else "yes"  # nodes have CPUs that the machine has not
+        (self.folder / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainCores={cores}\n"
                                                  "ConstrainRAMSpace=yes\n")
         database = self.folder / "slurmdbd.conf"
         database.write_text(self.database_text())
@@ -132,7 +137,7 @@ class Slurm:
 
     def text(self):
         address = {host.name: host.address for host in self.hosts}
-        nodes = "".join(f"NodeName={node} NodeAddr={address[node]} CPUs={CPUS} RealMemory=1000 Gres=gpu:1\n" for node in self.nodes)
+        nodes = "".join(f"NodeName={node} NodeAddr={address[node]} {words}\n" for node, words in self.hardware.items())
         return f"""ClusterName=lab
 SlurmctldHost={self.master}({address[self.master]})
 AuthType=auth/munge

@@ -13,7 +13,7 @@ OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
     "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"], ["--compat", "neuron-monitor"]],
     "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
-                   ["query"], ["top"], ["trace"], ["keys"]],
+                   ["query"], ["top"], ["trace"], ["send"], ["keys"]],
 }
 
 

@@ -233,7 +233,7 @@ def test_figures(played):
     """The report's figures against those of the samples that were sent, and of the node lines."""
     cluster, parts = played
     said = json_report(cluster, "42")
-    known = {"type": "job_report", "job_id": "42", "user": "ana", "scheduler": "slurm", "name": "relax",
+    known = {"type": "job_report", "cluster": "", "job_id": "42", "user": "ana", "scheduler": "slurm", "name": "relax",
              "command": "python3", "cpus": 12, "period": 1, "reason": "told"}
     assert {key: said[key] for key in known} == known
     assert abs(said["duration"] - LAST) < 0.1
@@ -292,7 +292,8 @@ def test_energy(played):
     assert any("of the energy is estimated by CPU time" in sentence for sentence in said["unknown"])
     bare = json_report(cluster, "42")["energy"]
     assert bare["kwh"] == said["energy"]["kwh"] and bare["cost"] is bare["currency"] is bare["co2"] is None
-    text = run("aggregator", "report", "42", *at).stdout
+    text = run("aggregator", "report", "42", "--cluster-name", "alps", *at).stdout
+    assert "  Cluster           alps\n" in text
     assert f"  Energy            {joules / 3600:.2f} Wh, " in text and " % of it estimated" in text
     assert f"  Cost              {300 * joules / 3.6e6:.2f} CHF, {400 * joules / 3.6e6:.2f} kg of CO2\n" in text
     ended = cluster.aggregator.wait_line(type="job", job_id="42", event="ended")["summary"]

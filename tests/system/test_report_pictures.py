@@ -334,15 +334,19 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     """What a user types, on a real history; and with gnuplot missing, or in vain."""
     cluster, _parts = played
     pdf, page_file = tmp_path / "42.pdf", tmp_path / "42.html"
-    done = report(cluster, "42", "--pdf", pdf, "--html", page_file)
+    done = report(cluster, "42", "--pdf", pdf, "--html", page_file, "--cluster-name", "alps")
     assert done.stdout == "" and str(pdf) in done.stderr and str(page_file) in done.stderr
     text = text_of(pdf, "-layout")
     for words in ("Job 42", "ana", "relax", "3: n[1-3]", "n2 was slow", "Lost nodes", "CPU use, each node",
                   "Network: received, each node"):
         assert words in text, words
+    about = command("pdfinfo", pdf).decode()
+    for words in ("Job 42: relax (alps)", "ana", "synop 0."):
+        assert re.search(rf"^(Title|Author|Creator): +{re.escape(words)}", about, re.M), about
+    assert re.search(r"Cluster +alps\b", text)
     check_one_bar(page(pdf, 1, 100)[:650], 0.2)
     shown = Parts(page_file.read_text(encoding="utf-8")).text
-    assert "n2 was slow" in shown and "n3 (lost)" in shown
+    assert "n2 was slow" in shown and "n3 (lost)" in shown and "Job 42: relax (alps)" in shown
 
     before = pdf.read_bytes(), page_file.read_bytes()
     done = report(cluster, "42", "--pdf", pdf, "--html", page_file, "-o", "/dev/stdout", code=1)
@@ -351,7 +355,7 @@ def test_command(played, tmp_path, monkeypatch):  # noqa: F811
     assert (pdf.read_bytes(), page_file.read_bytes()) == before and "Job 42" in done.stdout
 
     page_file.unlink()
-    report(cluster, "42", "--html", page_file,
+    report(cluster, "42", "--html", page_file, "--cluster-name", "alps",
            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # as who starts it may have it
     assert Parts(page_file.read_text(encoding="utf-8")).text.split("synop 0.")[0] == shown.split("synop 0.")[0]
 

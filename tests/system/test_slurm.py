@@ -2,6 +2,9 @@
 node lines, job lines, and SLURM's own sacct and sstat. An agent on each of SLURM's nodes, the aggregator where slurmctld
 is. docs/jobs.md tells the tolerances."""
 
+import base64
+import gzip
+import json
 import pathlib
 import pwd
 import re
@@ -9,107 +12,12 @@ import time
 
 import pytest
 from lib import slurm
-from lib.programs import BUILD, LIMIT, parse_line, run, time_ns, wait_until
-from lib.slurm import Slurm, amount, seconds
+from lib.programs import LIMIT, time_ns, wait_until
+from lib.slurm import amount, seconds
+from lib.slurm_bed import PERIOD, Bed
 
-PORT = 5555  # in a network of their own
-PERIOD = 0.5
 MB = 1 << 20
 OTHER = "nobody"  # a user
-
-
-class Bed:
-    """SLURM, with agents and an aggregator."""
-
-    def __init__(self, cluster, plugins, epilog=False):
-        self.cluster = cluster
-        self.options = ["--config", cluster.empty, "--socket", cluster.socket]
-        settings = ""
-        if epilog:
-            script = cluster.write("epilog", f"#!/bin/sh\nexec {BUILD}/aggregator job end \"$SLURM_JOB_ID\" "
-                                             f"--config {cluster.empty} --socket {cluster.socket}\n")
-            script.chmod(0o755)
-            settings = f"EpilogSlurmctld={script}\n"
-        self.slurm = Slurm(cluster.folder, plugins, settings)
-        self.nodes = self.slurm.nodes
-        programs = cluster.logs
-        cluster.logs = lambda: f"{programs()}\n{self.slurm.logs()}"  # of a test that fails
-
-    def __enter__(self):
-        self.slurm.__enter__()
-        try:
-            self.start()
-        except BaseException:
-            self.slurm.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        for program in self.cluster.programs:
-            if program.alive():
-                program.stop()
-        self.slurm.__exit__()
-
-    def start(self):
-        cluster, master = self.cluster, self.slurm.hosts[self.slurm.master]
-        ini = cluster.write("aggregator.ini", "[history]\nchunk_time = 500ms\n[jobs]\ngrace = 2s\n[scheduler]\n"
-                            f"command = env SLURM_CONF={self.slurm.conf}\n")
-        endpoint = f"tcp://{master.address}:{PORT}"
-        cluster.aggregator = self.program(master, "aggregator", "--config", ini, "--keys", cluster.master, "--listen",
-                                          endpoint, "--socket", cluster.socket, "--history", cluster.history,
-                                          "--down-periods", 8)
-        wait_until(cluster.socket.exists, "the aggregator's socket")
-        for node in self.nodes:
-            keys = cluster.keys_of(node)
-            ini = cluster.write(f"{node}.ini", f"[jobs]\nbook = {keys}/book\npss_period = 1s\n")
-            self.program(self.slurm.hosts[node], "agent", "--config", ini, "--keys", keys, "--node", node, "--connect",
-                         endpoint, "--period", f"{PERIOD}s", "--ring-path", keys / "ring", "--ring-max-size", "1M")
-        for node in self.nodes:
-            cluster.wait_node(node)
-
-    def program(self, host, name, *arguments):
-        made = host.program(self.cluster.folder, f"{name}-{host.name}", name, *arguments)
-        self.cluster.programs.append(made)
-        return made
-
-    # ---- what is said ----
-
-    def job_line(self, job, event, check=None):
-        return self.cluster.aggregator.wait_line(check, type="job", event=event, job_id=job)
-
-    def command(self, name, *options):
-        done = run("aggregator", name, *options, *self.options, "--history", self.cluster.history)
-        assert done.returncode == 0, f"{done.args}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-    def report(self, job):
-        return parse_line(self.command("report", job, "--json"))
-
-    def nodes_of(self, job):
-        return {node["node"]: node for node in self.report(job)["nodes"]}
-
-    def listed(self):
-        return {line["job_id"]: line for line in map(parse_line, self.command("jobs", "--json").splitlines())}
-
-    def rows(self, node, job):
-        """The job's groups in the node's lines."""
-        for line in self.cluster.aggregator.lines(type="node", node=node):
-            for one in line["report"].get("job_data", []):
-                if one["job_id"] == job:
-                    yield one["report"]
-
-    def latest(self, node, job, group, metric, check=lambda value: value is not None):
-        """The newest of its values that fits."""
-        values = [row[group][metric] for row in self.rows(node, job) if group in row and row[group][metric] is not None]
-        return next(filter(check, reversed(values)), None)
-
-    def wait_samples(self, job, count=3):
-        """So many more lines with the job from each of its nodes; returns the line of its start."""
-        started = self.job_line(job, "started")
-        seen = {node: sum(1 for _ in self.rows(node, job)) for node in started["nodes"]}
-        for node, before in seen.items():
-            wait_until(lambda: sum(1 for _ in self.rows(node, job)) >= before + count, f"samples of {job} on {node}")
-        return started
 
 
 @pytest.fixture
@@ -322,8 +230,15 @@ def check_lost_node(bed, process):
         assert_cpu(node, truth[node["node"]])
     assert any(lost in sentence and "lost" in sentence for sentence in report["unknown"])
     assert f"{lost} was lost while the job ran, at " in bed.command("report", job)
+    assert_first_note(bed, job, "lost_nodes", "Report it to the operators, and submit the job again without it",
+                      f"#SBATCH --exclude={lost}")
     assert bed.slurm.account(job)[job]["State"].startswith("NODE_FAIL")
     return job
+
+
+def assert_first_note(bed, job, name, words, write):
+    found = bed.first_note(job)
+    assert found and found[0] == name and words in found[1] and re.fullmatch(write, found[2]), found
 
 
 # ---- what SLURM knows of jobs ----
@@ -397,16 +312,37 @@ def check_ends(bed, late):
     failed, greedy, cancelled = ended_jobs(bed)
     bed.slurm.told("cancelled")
     bed.wait_samples(cancelled)
-    running = wait_until(lambda: bed.listed()[cancelled]["scheduler_facts"], "facts of one that runs")
-    assert running["outcome"] == "running" and not running["final"] and "exit_code" not in running
+    running = wait_until(lambda: (facts := bed.listed()[cancelled]["scheduler_facts"]) and facts["outcome"] == "running" and facts,
+                         "facts of one that runs")  # accounting may be late
+    assert not running["final"] and "exit_code" not in running
     bed.slurm.succeed("scancel", cancelled)
     check_facts(bed, failed, "failed")
     assert check_facts(bed, greedy, "out_of_memory")["exit_signal"] == 125
-    assert "want of memory" in bed.command("report", greedy)
+    assert_first_note(bed, greedy, "killed_for_memory", "killed for want of memory: it had 50.0 MiB. Ask for more, 256 MiB for",
+                      "#SBATCH --mem=256M")
     assert check_facts(bed, cancelled, "cancelled")["gpus"] == 1
     check_facts(bed, late, "timeout")
+    assert_first_note(bed, late, "timeout", "not done when its time was over, ", r"#SBATCH --time=00:\d\d:00")
     text = bed.command("report", cancelled)
     assert "CANCELLED" in text and "debug, account root, QOS normal" in text and "1 GPU" in text
+
+
+def check_stored(bed, job):
+    """SLURM has stored the summary of the epilog, and unpacked as jobstats does it is what the report says. sacctmgr of SLURM
+    22.05 makes all of its letters small."""
+    text = wait_until(lambda: bed.slurm.succeed("sacct", "-P", "-n", "-X", "-j", job, "-o", "AdminComment").strip(),
+                      f"AdminComment of {job}")
+    line, said = bed.command("report", job, "--format", "jobstats").strip(), bed.report(job)
+    assert text in (line, line.lower())
+    assert line.startswith("JS1:") and len(line) > 10
+    stored = json.loads(gzip.decompress(base64.b64decode(line[4:])))
+    assert (stored["total_time"], stored["gpus"]) == (round(said["duration"]), 0)
+    assert set(stored["nodes"]) == set(bed.nodes)
+    for node in said["nodes"]:
+        values = node["report"]
+        expected = {"total_memory": 200 * MB, "used_memory": values["memory_peak"]["maximum"], "cpus": node["cpus"],
+                    "total_time": values["cpu_user"]["total"] + values["cpu_system"]["total"]}
+        assert stored["nodes"][node["node"]] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("bed", ["cgroup"], indirect=True)
@@ -426,6 +362,7 @@ def test_with_cgroups(bed):
     again = requeued_job(bed)
     ended, _, _ = end_main_job(bed, job, truth)
     assert ended["reason"] == "told", "by EpilogSlurmctld"
+    check_stored(bed, job)
     doomed, late = doomed_job(bed), late_job(bed)
     check_requeue(bed, again)
     lost = check_lost_node(bed, doomed)

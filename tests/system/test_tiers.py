@@ -214,6 +214,8 @@ def unit_of(row):
     return next(name for name in row if "." in name).partition("(")[2].rstrip(")")
 
 
+ALL_UNFOLDED = """DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_staged;
+INSERT OR IGNORE INTO unfolded SELECT id, first_time FROM chunks WHERE node != 0"""
 COUNTERS = (("widgets", "turns"), ("plain", "count"))
 
 
@@ -231,8 +233,7 @@ def test_rates_are_of_the_time_between_frames(tool, made, tmp_path, rows):
         shutil.copy(made[0], path)
         if not work:
             with sqlite3.connect(path) as database:
-                database.executescript("DELETE FROM tier_blocks; DELETE FROM tier_parts; DELETE FROM tier_staged;"
-                                       "INSERT OR IGNORE INTO unfolded SELECT id, first_time FROM chunks WHERE node != 0")
+                database.executescript(ALL_UNFOLDED)
             database.close()
         else:
             tool(path, "work", work)
@@ -245,3 +246,26 @@ def test_rates_are_of_the_time_between_frames(tool, made, tmp_path, rows):
             assert said.keys() == wanted.keys()
             wrong = different(said, wanted, alone if work else wanted)
             assert not wrong, (metric, work, len(wrong), next(iter(wrong.items())))
+
+
+def test_one_of_many_nodes_is_as_among_all(tool, tmp_path):
+    """Few of many are looked up one by one: in frames, in what is in no minute yet, and beside minutes."""
+    path = tmp_path / "history.db"
+    tool(path, "random", SEED, 10, 500)
+    now = time.time()
+    during = [f"--{key}={time.strftime('%Y-%m-%dT%H:%M:00Z', time.gmtime(now - days * 86400))}" for key, days in (("from", 3), ("to", 0))]
+    for state in ("as it is", "in no minute", "in minutes"):
+        if state == "in no minute":
+            with sqlite3.connect(path) as database:
+                database.executescript(ALL_UNFOLDED + "; DELETE FROM unfolded WHERE chunk % 3 = 0")
+            database.close()
+        if state == "in minutes":
+            tool(path, "work", 3 * 86400)
+        for step in ("1m", "90s"):
+            asked = ("query", "widgets.turns", "--step", step, "--history", path, "--socket", "/none", *during, "--format",
+                     "json")
+            every = json.loads(run("aggregator", *asked).stdout)["series"]
+            assert len(every) == 10
+            for one in every[::4]:
+                said = json.loads(run("aggregator", *asked, "--node", one["node"]).stdout)["series"]
+                assert said == [one], (state, step, one["node"])

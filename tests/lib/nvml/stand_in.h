@@ -7,6 +7,7 @@
  *   init 9                    nvmlInit returns that
  *   reload 1                  each new number: the driver was reloaded. Calls return 1 until the library was started
  *                             again, and counters begin anew
+ *   name 0 Tesla T4           what that GPU is called; likewise serial and vbios
  *   lost 3                    all calls for that GPU return 15
  *   removed 3                 the same, and after the next start of the library it is not listed
  *   mig 0 2                   that GPU is split into so many instances

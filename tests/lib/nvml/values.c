@@ -38,12 +38,17 @@ NUMBER (nvmlDeviceGetRetiredPagesPendingStatus, uint32_t, "retired_pending", 0)
 NUMBER (nvmlDeviceGetGpuInstanceId, uint32_t, "gpu_instance", (uint32_t) device->instance + 1)
 NUMBER (nvmlDeviceGetComputeInstanceId, uint32_t, "compute_instance", 0)
 
-/* A text of a GPU or a MIG device. */
-#define TEXT(FUNCTION, GPU, MIG)                                                                                       \
+/* A text of a GPU or a MIG device, unless the script has one. */
+#define TEXT(FUNCTION, WORD, GPU, MIG)                                                                                 \
   EXPORT int FUNCTION (struct nvml_device *device, char *text, unsigned length);                                       \
   int FUNCTION (struct nvml_device *device, char *text, unsigned length)                                               \
   {                                                                                                                    \
-    if (device->instance < 0)                                                                                          \
+    unsigned at = 0;                                                                                                   \
+    const char *said = stand_in_line (WORD, device, &at);                                                              \
+                                                                                                                       \
+    if (said)                                                                                                          \
+      snprintf (text, length, "%s", said + strspn (said, " "));                                                        \
+    else if (device->instance < 0)                                                                                     \
       snprintf (text, length, GPU, device->real);                                                                      \
     else                                                                                                               \
       snprintf (text, length, MIG, device->real, device->instance);                                                    \
@@ -62,9 +67,9 @@ nvmlDeviceGetUUID (struct nvml_device *device, char *text, unsigned length)
   return stand_in_call ("nvmlDeviceGetUUID", device);
 }
 
-TEXT (nvmlDeviceGetName, "Stand-in H100 %u", "Stand-in H100 %u MIG %d")
-TEXT (nvmlDeviceGetSerial, "16500%u", "16500%u-%d")
-TEXT (nvmlDeviceGetVbiosVersion, "96.00.%02u.00.01", "96.00.%02u.00.%02d")
+TEXT (nvmlDeviceGetName, "name", "Stand-in H100 %u", "Stand-in H100 %u MIG %d")
+TEXT (nvmlDeviceGetSerial, "serial", "16500%u", "16500%u-%d")
+TEXT (nvmlDeviceGetVbiosVersion, "vbios", "96.00.%02u.00.01", "96.00.%02u.00.%02d")
 
 #define MIG_HAS_NONE(device)                                                                                           \
   if ((device)->instance >= 0)                                                                                         \

@@ -230,14 +230,35 @@ what_does_not_go_together (void **state)
 static void
 reload_takes_over_what_says_so (void **state)
 {
-  static const char *const taken[] = {
-    "log_level",       "stale_periods", "down_periods", "reader_queue", "replay_rate",
-    "limit",           "max_age",       "max_size",     "names",        "grace",
-    "scheduler_users", "price_per_kwh", "currency",     "co2_per_kwh",  "minutes_max_age",
-    "hours_max_age",   "enabled",       "command",      "timeout",      "user",
-    "shortest",        "cpu",           "memory",       "gpu",          "storage",
-    "network",         "time",          "margin"
-  };
+  static const char *const taken[] = { "log_level",
+                                       "stale_periods",
+                                       "down_periods",
+                                       "reader_queue",
+                                       "replay_rate",
+                                       "limit",
+                                       "max_age",
+                                       "max_size",
+                                       "names",
+                                       "grace",
+                                       "scheduler_users",
+                                       "price_per_kwh",
+                                       "currency",
+                                       "co2_per_kwh",
+                                       "minutes_max_age",
+                                       "hours_max_age",
+                                       "enabled",
+                                       "command",
+                                       "timeout",
+                                       "user",
+                                       "name",
+                                       "shortest",
+                                       "cpu",
+                                       "memory",
+                                       "gpu",
+                                       "storage",
+                                       "network",
+                                       "time",
+                                       "margin" };
   struct fixture *it = *state;
   size_t count = 0;
   struct buffer text = { 0 };

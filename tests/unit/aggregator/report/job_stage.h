@@ -248,6 +248,7 @@ stage_report (const struct stage *stage)
   memory->unknown[1] = "Processes that began and ended between two samples are counted where a cgroup counts them.";
   *report = (struct job_report){ .id = stage->id,
                                  .shown = stage->id,
+                                 .cluster = stage->rich ? "alps" : "",
                                  .scheduler = "slurm",
                                  .user = stage->user,
                                  .name = stage->name,

@@ -63,6 +63,9 @@ test_numbers (void **state)
   assert_true (scheduler_seconds ("90") == 90);
   assert_true (isnan (scheduler_seconds ("UNLIMITED")) && isnan (scheduler_seconds (NULL)));
   assert_true (isnan (scheduler_seconds ("-5")) && isnan (scheduler_seconds ("")));
+  assert_true (scheduler_time (1.5) == INT64_C (1500000000) && scheduler_time (4e9) == INT64_C (4000000000000000000));
+  assert_true (scheduler_time (0) == 0 && scheduler_time (-1) == 0 && scheduler_time (5e9) == 0 &&
+               scheduler_time (nan ("")) == 0);
 }
 
 static void

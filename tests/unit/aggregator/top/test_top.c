@@ -355,7 +355,8 @@ test_jobs_add_up (void **state)
   static const char line[] = "{\"metrics\":[{\"rows\":[" ROW ("n1", "7", "1.5") "," ROW ("n1", "8", "0.1") "," ROW (
       "n2", "7", "0.5") "]},{\"rows\":[" ROW ("n1", "7", "2") "," ROW ("n1", "8", "1") "," ROW ("n2", "7", "2") "]}]}";
   static const char fact[] =
-      "{\"job_id\":\"7\",\"user\":\"ana\",\"name\":\"\",\"command\":\"python3\",\"started\":\"2026-11-23T04:00:00Z\"}";
+      "{\"job_id\":\"7\",\"user\":\"ana\",\"name\":\"\",\"command\":\"python3\",\"started\":\"2026-11-23T04:00:00Z\","
+      "\"scheduler_facts\":{\"partition\":\"debug\",\"time_limit\":1e12}}";
   struct top *top = make_top ();
   struct top_jobs *jobs = &top->jobs;
   const struct top_job *job;
@@ -379,6 +380,9 @@ test_jobs_add_up (void **state)
   top->view = VIEW_JOBS;
   expect_words (drawn (top, 80, 24),
                 (const char *const[]){ "2 jobs run   2.10 of 5 CPUs busy", "50.0%", "python3", NULL });
+  assert_null (strstr (drawn (top, 80, 24), "PARTITION"));
+  expect_words (drawn (top, 120, 24), (const char *const[]){ "LEFT", "PARTITION", "debug", NULL });
+  assert_true (job->limit == 1e12 && isnan (jobs->list[jobs->shown[1]].limit));
   jobs->sort = JOBS_BY_ID;
   jobs->reverse = true;
   jobs_order (jobs, "");

@@ -24,6 +24,10 @@ test_errors_say_where_and_what (void **state)
   check_error ("\n# a\nuser cpu\n", "x.names:3: expected [GROUP] or [GROUP ROWS] before the first metric");
   check_error ("[cpu]\nuser\n", "x.names:2: expected METRIC FAMILY {LABEL=\"TEXT\", ...} TYPE");
   check_error ("[cpu]\nuser 0cpu\n", "x.names:2: expected METRIC FAMILY");
+  check_error ("[cpu]\nuser \"\"\n", "x.names:2: \"\": expected a name of 1 to 199 characters of ASCII");
+  check_error ("[cpu]\nuser \"a\\nb\"\n", "expected a name of 1 to 199 characters of ASCII");
+  check_error ("[cpu]\nuser \" a\"\n", "\" a\": expected a name");
+  check_error ("[cpu]\nuser \"a\n", "a text in quotes does not end on its line");
   check_error ("[cpu]\nuser cpu conter\n", "\"conter\": expected a type (counter, gauge, info, untyped)");
   check_error ("[cpu]\nuser cpu conter\n", "did you mean counter?");
   check_error ("[cpu]\nuser cpu gauge counter\n", "\"counter\": the type stands there already");
@@ -106,6 +110,36 @@ test_types_come_from_names (void **state)
   assert_int_equal (family (&things, "d_total")->type, FAMILY_UNTYPED);
   assert_null (family (&things, "e")->help);
   assert_int_equal (naming_family_count (things.naming), 5);
+  things_end (&things);
+}
+
+/* Names in quotes are for others than Prometheus; the unit is the metric's where the value is. */
+static void
+test_names_in_quotes (void **state)
+{
+  struct things things;
+  struct error error;
+
+  (void) state;
+  things_begin (&things,
+                "[cpu *] {cpu=\"$row\"}\n"
+                "busy_total    \"A b/C (d)\" {x=\"y\"} \"Help.\"\n"
+                "speed         e\n"
+                "speed         f  /8\n"
+                "user          g  rate\n",
+                false);
+  assert_true (family (&things, "A b/C (d)")->quoted);
+  assert_string_equal (family (&things, "A b/C (d)")->help, "Help.");
+  assert_int_equal (family (&things, "A b/C (d)")->unit, UNIT_PERCENT);
+  assert_int_equal (family (&things, "e")->unit, UNIT_BITS_PER_SECOND);
+  assert_int_equal (family (&things, "f")->unit, UNIT_NONE);
+  assert_int_equal (family (&things, "g")->unit, UNIT_NONE);
+  assert_false (family (&things, "e")->quoted);
+  assert_int_equal (naming_check_plain (things.naming, &error), -1);
+  assert_string_equal (error.text, "x.names:2: \"A b/C (d)\" is no name for Prometheus");
+  things_end (&things);
+  things_begin (&things, "[cpu]\nlevel e\n", true);
+  assert_int_equal (naming_check_plain (things.naming, &error), 0);
   things_end (&things);
 }
 
@@ -401,7 +435,7 @@ main (void)
     cmocka_unit_test (test_types_come_from_names),         cmocka_unit_test (test_rule_names_what_stands_in_no_file),
     cmocka_unit_test (test_rule_gives_a_name_once),        cmocka_unit_test (test_rule_leaves_names_of_code_alone),
     cmocka_unit_test (test_check_says_what_gives_nothing), cmocka_unit_test (test_sets_are_found),
-    cmocka_unit_test (test_plans_can_be_forgotten),
+    cmocka_unit_test (test_plans_can_be_forgotten),        cmocka_unit_test (test_names_in_quotes),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
