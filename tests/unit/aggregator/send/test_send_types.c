@@ -190,8 +190,10 @@ test_what_is_whole (void **state)
 static void
 test_names_of_files (void **state)
 {
-  static const char *const others[] = { "one-two-20261123T074700.123Z.jsonl", "one-20261123T074700.123Z.json",  "one-x",
-                                        "one-20261123T074700.12Z.jsonl",      "one-29991323T074700.123Z.jsonl", "one" };
+  static const char *const others[] = {
+    "one-two-20261123T074700.123Z.jsonl", "one-20261123T074700.123Z.json",  "one-x", "one-20261123T074700.12Z.jsonl",
+    "one_20261123T074700.123Z.jsonl",     "one-29991323T074700.123Z.jsonl", "one"
+  };
   char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + FILE_NAME_SIZE + 2], name[FILE_NAME_SIZE];
   int64_t at = INT64_C (1795420020123) * 1000000, time_ns;
 
