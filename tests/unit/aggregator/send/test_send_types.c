@@ -84,7 +84,7 @@ test_lines (void **state)
   } rows[] = {
     { &influx, "cpu", "3", 11.22, "load,job=ours,cpu=3,host=n\\ 1 value=11.22 1500\n" },
     { &influx, "a b", "x,y=z w", 1e300, "load,job=ours,a\\ b=x\\,y\\=z\\ w,host=n\\ 1 value=1e+300 1500\n" },
-    { &influx, "a", "C:\\x\\", 9007199254740993, "load,job=ours,a=C:\\x/,host=n\\ 1 value=9007199254740992 1500\n" },
+    { &influx, "a", "C:\\x\\", 9007199254740992, "load,job=ours,a=C:\\x/,host=n\\ 1 value=9007199254740992 1500\n" },
     { &influx, "a", "x\n\\ y", -0.1, "load,job=ours,a=x\\ /\\ y,host=n\\ 1 value=-0.1 1500\n" },
     { &influx, "a", "x", 0.1 + 0.2, "load,job=ours,a=x,host=n\\ 1 value=0.30000000000000004 1500\n" },
     { &influx, "a", "x", (double) NAN, "" },
