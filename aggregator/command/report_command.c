@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "aggregator/command/export.h"
+#include "aggregator/command/job_archive.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
@@ -147,6 +148,28 @@ write_report (struct command *command, struct output *output, struct error *erro
   return result;
 }
 
+/* The metrics that a schema wants, and no node measured, are a warning. */
+static void
+write_archive (struct command *command)
+{
+  const struct options *options = command->options;
+  struct job_archive archive = { .root = options->output_path,
+                                 .cluster = options->cluster,
+                                 .choice = { options->job, options->user, options->scheduler },
+                                 .report = command->report,
+                                 .file = command->file };
+  struct error error;
+  int result = job_archive_write (&archive, &error);
+
+  if (result == 0 && archive.missing.length)
+    log_warning ("job %s: no node measured %s, which ClusterCockpit's schemas want", command->report->shown,
+                 buffer_text (&archive.missing));
+  report_note (command, result, archive.path, &error);
+  command->report->broken += archive.broken;
+  buffer_free (&archive.missing);
+  free (archive.path);
+}
+
 static void
 show_report (struct command *command)
 {
@@ -279,7 +302,9 @@ report_run (const struct options *options)
     history_file_close (command.file);
     return 1;
   }
-  if (options->report != REPORT_TEXT || *options->output_path || !files)
+  if (options->report == REPORT_CLUSTERCOCKPIT)
+    write_archive (&command);
+  else if (options->report != REPORT_TEXT || *options->output_path || !files)
     show_report (&command);
   write_document (&command, job_report_pdf, options->pdf);
   write_document (&command, job_report_html, options->html);

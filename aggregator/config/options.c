@@ -217,9 +217,11 @@ check_together (struct options *options, struct error *error)
     return config_error (config, section, "node", error, "combined reports (--type cluster) are of no node");
   if (options->command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
     return config_error (config, section, "output", error, "-o says where to write the tables");
+  if (options->command == COMMAND_REPORT && options->report == REPORT_CLUSTERCOCKPIT && !*options->output_path &&
+      options->action == ACTION_RUN)
+    return config_error (config, section, "output", error, "-o says where the job archive is");
   if (options->json && options->command == COMMAND_REPORT && options->report > REPORT_JSON)
-    return config_error (config, section, "json", error, "does not go with --format %s",
-                         options->report == REPORT_CSV ? "csv" : "perfmon");
+    return config_error (config, section, "json", error, "does not go with another --format");
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (config, "ticks", "grace", error, "must be no more than the ticks' period, %.9gs",
                          (double) options->tick_period_ns / NS_PER_S);

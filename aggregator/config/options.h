@@ -39,7 +39,7 @@ enum options_query_format {
   QUERY_FORMAT_ARROW
 };
 enum options_view { OPTIONS_VIEW_CLUSTER, OPTIONS_VIEW_JOBS, OPTIONS_VIEW_EVENTS, OPTIONS_VIEW_NODE };
-enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS, REPORT_CLUSTERCOCKPIT };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];
@@ -83,6 +83,7 @@ struct options {
   const char *verb;                                /* of job: "start" or "end" */
   const char *job;                                 /* of job and report */
   int report;                                      /* enum options_report; --json makes it REPORT_JSON */
+  char *cluster;                                   /* of report: CLUSTER or CLUSTER/PART in ClusterCockpit's archive */
   char *pdf, *html, *csv, *hdf5, *parquet, *arrow; /* of report: files; csv, parquet, arrow: folders; "": none */
 
   const char *metric; /* of query, with `list` globs; the rest as struct query has it, "" for none */

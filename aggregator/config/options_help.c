@@ -103,6 +103,7 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
   synop-aggregator report 123 --pdf 123.pdf --html 123.html\n\
   synop-aggregator report 123 --csv tables --hdf5 123.h5\n\
   synop-aggregator report 123 --format perfmon -o merged.json\n\
+  synop-aggregator report 123 --format clustercockpit -o /var/lib/cc/job-archive --cluster fritz\n\
 \n";
 
 static const char trace_help[] = "\

@@ -128,7 +128,7 @@ static const struct option export_table[] = {
 };
 
 static const char *const reports[] = {
-  "text", "json", "csv", "perfmon", "jobstats", NULL
+  "text", "json", "csv", "perfmon", "jobstats", "clustercockpit", NULL
 }; /* as enum options_report */
 
 static const struct option jobs_table[] = {
@@ -154,10 +154,14 @@ static const struct option report_table[] = {
     .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
     .help = "text: for people; json: one object; csv: a table of the nodes' figures; perfmon: the merged JSON of "
-            "perfmon; jobstats: a line for SLURM's AdminComment." },
+            "perfmon; jobstats: a line for SLURM's AdminComment; clustercockpit: a folder in ClusterCockpit's job "
+            "archive." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
-    .help = "A new file for what --format says, rather than standard output. No output replaces a file." },
+    .help = "A new file for what --format says, rather than standard output. No output replaces a file. Of "
+            "clustercockpit the job archive, a folder." },
+  { "report", "cluster", NULL, OPTION_TEXT, AT (cluster), .fallback = "cluster",
+    .help = "Of --format clustercockpit: the cluster, as NAME or NAME/PART." },
   { "report", "pdf", NULL, OPTION_TEXT, AT (pdf), .help = "Writes this file: the report with plots, to be printed." },
   { "report", "html", NULL, OPTION_TEXT, AT (html),
     .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },

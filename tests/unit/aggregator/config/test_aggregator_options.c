@@ -212,7 +212,7 @@ what_does_not_go_together (void **state)
     { COMMAND_TAIL, "more", "unexpected argument 'more'; \"synop-aggregator tail --help\" shows what there is" },
     { COMMAND_EXPORT, "", "[export] output (default): -o says where to write the tables" },
     { COMMAND_REPORT, "", "expected \"synop-aggregator report JOBID\"" },
-    { COMMAND_REPORT, "7 --json --format perfmon", "[report] json (command line): does not go with --format perfmon" },
+    { COMMAND_REPORT, "7 --json --format perfmon", "[report] json (command line): does not go with another --format" },
     { COMMAND_REPORT, "7 --price-per-kwh 0.3EUR", "must be a number from 0 to 1000000, as 0.31" },
     { COMMAND_SERVE, "--co2-per-kwh -1", "must be a number from 0 to 1000000, as 0.31" },
     { COMMAND_REPORT, "7 --currency EURO.EURO.EURO.EURO", "must have 16 bytes at most" },
