@@ -223,7 +223,7 @@ ask (struct bench *bench, const char *words, size_t *bytes)
     strcpy (copy, words);
     caches_waste (bench);
     begin = cpu ();
-    if (now_answer (bench->now, copy, bench->now_ns, &out, &error) == 0)
+    if (now_answer (bench->now, &viewer_all, copy, bench->now_ns, &out, &error) == 0)
       break;
     if (strncmp (error.text, "busy", 4) != 0) {
       fprintf (stderr, "bench_now: %s: %s\n", words, error.text);
@@ -281,7 +281,7 @@ watch (struct bench *bench, struct reader *reader, uint64_t *dropped)
     exit (1);
   reader->outlet = outlet_create (reader->pair[0], OUTLET_SOCKET, 1 << 20, dropped);
   do
-    reader->reader = now_attach (bench->now, words, bench->now_ns, reader->outlet, wake, reader, &error);
+    reader->reader = now_attach (bench->now, &viewer_all, words, bench->now_ns, reader->outlet, wake, reader, &error);
   while (!reader->reader && usleep (100000) == 0);
   wake (reader);
 }
