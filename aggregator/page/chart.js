@@ -83,7 +83,7 @@ function makeChart (element, options, instant) {
         {stroke: ink, font, grid: {stroke: line, width: 1}, ticks: {show: false}, size: 28, space: 90,
           values: (_, splits, __, ___, step) => splits.map((t) => timeLabel(t, step))},
         {stroke: ink, font, grid: {stroke: line, width: 1}, ticks: {show: false}, size: axisSize, space: 32,
-          values: (_, splits) => valueLabels(splits, unit)},
+          ...(unit.startsWith('bytes') ? {incrs: BINARY_STEPS} : {}), values: (_, splits) => valueLabels(splits, unit)},
       ],
       series: [{}, ...series.map((one, i) => ({
         stroke: one.hidden ? 'transparent' : colours[i],
@@ -225,6 +225,9 @@ function axisSize (plot, values) {
   const longest = Math.max(...(values ?? ['']).map((text) => text.length));
   return Math.max(34, longest * 6.4 + 12);
 }
+
+/* Between the lines of an axis of bytes: 200 MiB rather than 191. */
+const BINARY_STEPS = [0, 1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((times) => times * 1024 ** power));
 
 function valueLabels (splits, unit) {
   const most = Math.max(...splits.map(Math.abs));

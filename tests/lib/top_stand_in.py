@@ -28,8 +28,8 @@ def summary(values, names):
 class StandIn:
     """`values`: what a metric is on a node: (expression, node's index) -> number or None."""
 
-    def __init__(self, path, nodes, states=None, values=None, jobs=(), alerts=(), events=(), period=1.0, faults=(), node_line=None):
-        self.nodes, self.jobs, self.alerts, self.events, self.period, self.faults = nodes, jobs, alerts, events, period, faults
+    def __init__(self, path, nodes, states=None, values=None, jobs=(), alerts=(), events=(), period=1.0, node_line=None):
+        self.nodes, self.jobs, self.alerts, self.events, self.period = nodes, jobs, alerts, events, period
         self.states = states or "u" * len(nodes)
         self.values = values or (lambda expression, index: random.Random(f"{expression}{index}").random() * 100)
         self.node_line = node_line
@@ -88,10 +88,7 @@ class StandIn:
         words = [word.split("=", 1) for word in words]
         metrics, options = [value for key, value in words if key == "metric"], {key: value for key, value in words if key != "metric"}
         line = {"type": "now", "time": "", "list": 1, "nodes": self.nodes, "states": self.states}
-        if "top" in options:
-            line["metrics"] = [{"metric": metric, "unit": "", "top": [
-                {"node": node, "row": row, "value": value} for name, node, row, value in self.faults if name == metric]} for metric in metrics]
-        elif "row" in options:
+        if "row" in options:
             line["metrics"] = [{"metric": metric, "unit": "", "rows": [
                 {"node": node, "row": job["job_id"], "value": job.get(metric)} for job in self.jobs for node in job["nodes"]]}
                 for metric in metrics]

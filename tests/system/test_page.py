@@ -89,6 +89,25 @@ def test_what_the_first_picture_needs_is_loaded_at_once():
     assert set(re.findall(r'rel="modulepreload" href="v/0/([^"]+)"', text)) == imports("cluster.js", imports("main.js", set())) - {"main.js"}
 
 
+def test_what_is_asked_for_the_first_picture(shown, browser):
+    """Its values, once, ahead of what can wait; who comes again asks for no file of the page but its first one."""
+    _, url = shown
+    loaded = "performance.getEntriesByType('resource')"
+    for where, question in (("", "metric=cpu_usage.busy&"), ("#/cluster?metric=load.load_1&nodes=n1,n2", "metric=load.load_1&node=n1%2Cn2&")):
+        tab = browser.open(f"{url}/{where}")
+        tab.wait("document.querySelector('.as-of')?.innerText.includes(' nodes, ')")
+        tab.wait(f"{loaded}.some((one) => one.name.includes('api/v1/groups'))")
+        asked = [request.removeprefix(f"{url}/api/v1/") for request in tab.requests if "/api/v1/" in request]
+        assert asked[0] == f"now?{question}encoding=values", asked
+        assert asked.count(asked[0]) == 1
+        tab.close()
+    tab = browser.open(f"{url}/")
+    tab.wait("document.querySelector('.as-of')?.innerText.includes(' nodes, ')")
+    assert tab.evaluate(f"{loaded}.filter((one) => one.name.includes('/v/')).length") > 30
+    assert tab.evaluate(f"{loaded}.filter((one) => one.name.includes('/v/') && one.transferSize > 0).map((one) => one.name)") == []
+    tab.close()
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Auckland"])
 def test_modules(tmp_path, zone):
     if not shutil.which("node"):

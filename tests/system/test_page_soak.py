@@ -115,6 +115,6 @@ def test_a_tab_that_stays_open(cluster, browser):
               f"at most {max(one[1] for one in settled) / 1e6:.2f} MB; {settled[0][2]:.0f} elements, then {settled[-1][2]:.0f}")
         assert grown < GROWTH * max(minutes, 10) / 60, seen
         assert settled[-1][2] < 2 * settled[0][2] + 500, "elements that nobody takes away"
-        assert not tab.said(ignore=["400"])  # of the time that has not come the history knows nothing
+        assert not tab.said(ignore=["400", "503", "504"])  # of time that has not come the history knows nothing; a host may be busy
     finally:
         front.close()

@@ -52,7 +52,7 @@ standing (int64_t minute, alert_still_fn *still)
   struct json json = { 0 };
   char *rest;
 
-  alerts_write (&alerts, T0 + minute * MINUTE, still, NULL, &json);
+  alerts_write (&alerts, &viewer_all, T0 + minute * MINUTE, still, NULL, &json);
   buffer_add (&json.out, "", 1);
   text[0] = '\0';
   rest = json.out.data;
@@ -155,6 +155,23 @@ test_what_is_known_otherwise (void **state)
   assert_string_equal (standing (1, only_n2), "n2: down: no frames come; ");
 }
 
+static void
+test_since_and_last (void **state)
+{
+  struct json json = { 0 };
+
+  (void) state;
+  take (0, "{\"event\":\"node_stale\",\"node\":\"n1\"}");
+  take (1, "{\"event\":\"node_down\",\"node\":\"n1\"}");
+  alerts_write (&alerts, T0 + 2 * MINUTE, NULL, NULL, &json);
+  buffer_add (&json.out, "", 1);
+  assert_string_equal (
+      json.out.data,
+      "{\"node\":\"n1\",\"alert\":\"node_down\",\"level\":\"alarm\",\"what\":\"\",\"text\":\"down: no frames come\","
+      "\"since\":\"2023-11-14T22:13:20.000000000Z\",\"last\":\"2023-11-14T22:14:20.000000000Z\"}\n");
+  json_free (&json);
+}
+
 /* ---- frames ---- */
 
 static const struct metric gpu_metrics[] = {
@@ -184,7 +201,7 @@ report (void *context, const struct event *event)
 
 struct made {
   uint64_t kills, xid[12];
-  bool failed;
+  bool failed, turned; /* turned: the last GPU is the first row */
 };
 
 static void
@@ -195,7 +212,8 @@ fill (struct table tables[2], const struct made *made)
     tables[i].period_ns = NS_PER_S;
   }
   table_set_uint (&tables[0], TABLE_NODE, 0, made->kills);
-  for (size_t i = 0; i < 12; i++) {
+  for (size_t k = 0; k < 12; k++) {
+    size_t i = made->turned ? 11 - k : k;
     char label[8];
     size_t row = table_add_row (&tables[1], label, (size_t) snprintf (label, sizeof label, "%zu", i));
     table_set_uint (&tables[1], row, 0, made->xid[i]);
@@ -228,7 +246,8 @@ static void
 test_frames (void **state)
 {
   const struct made well = { 0 }, more = { .kills = 2, .xid = { [3] = 1, [11] = 4 } },
-                    most = { .kills = 3, .xid = { 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 5 } }, failed = { .failed = true };
+                    most = { .kills = 3, .xid = { 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 5 } }, failed = { .failed = true },
+                    turned = { .kills = 2, .xid = { [3] = 1, [11] = 4 }, .turned = true };
   struct schema *schema = schema_create (groups, 2);
   struct faults *faults = faults_create (&alerts, NULL, report);
 
@@ -239,6 +258,7 @@ test_frames (void **state)
   }
   assert_string_equal (frames (faults, schema, 0, NULL, &more), ""); /* counted before it was looked at */
   assert_string_equal (frames (faults, schema, 0, &well, &well), "");
+  assert_string_equal (frames (faults, schema, 0, &more, &turned), ""); /* the same values in other rows */
   assert_string_equal (frames (faults, schema, 0, &well, &more),
                        "fault n1 gpu.xid_errors XID errors on GPU 3, 11 5; "
                        "fault n1 vm.oom_kills processes killed for want of memory 2; ");
@@ -275,9 +295,13 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    TEST (test_states_and_groups),       TEST (test_what_happened_once_is_over_by_itself),
-    TEST (test_the_aggregator_itself),   TEST (test_a_node_has_so_many),
-    TEST (test_what_is_known_otherwise), TEST (test_frames),
+    TEST (test_states_and_groups),
+    TEST (test_what_happened_once_is_over_by_itself),
+    TEST (test_the_aggregator_itself),
+    TEST (test_a_node_has_so_many),
+    TEST (test_what_is_known_otherwise),
+    TEST (test_since_and_last),
+    TEST (test_frames),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
