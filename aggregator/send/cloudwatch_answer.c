@@ -80,7 +80,7 @@ cloudwatch_judge_answer (struct send_answer *answer, int64_t now_s)
 {
   enum cloudwatch_judgement judgement = judge_status (answer->status);
   int64_t skew_s = answer->date_s ? now_s - answer->date_s : 0;
-  char code[64], message[160], hint[96] = "";
+  char code[48], message[160], hint[96] = "";
 
   if (answer->status >= 200 && answer->status < 300)
     return CLOUDWATCH_TAKEN;
@@ -100,7 +100,7 @@ cloudwatch_judge_answer (struct send_answer *answer, int64_t now_s)
               skew_s < 0 ? -skew_s : skew_s, skew_s < 0 ? "behind" : "ahead of");
   }
   if (*hint)
-    snprintf (answer->text, sizeof answer->text, "%s: %s (%.100s)", code, hint, message);
+    snprintf (answer->text, sizeof answer->text, "%s: %s (%.90s)", code, hint, message);
   else
     snprintf (answer->text, sizeof answer->text, "%s: %s", code, message);
   return judgement;

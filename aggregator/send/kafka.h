@@ -24,7 +24,13 @@ struct kafka_message {
 };
 
 enum { KAFKA_PRODUCER = 0, KAFKA_ANY_PARTITION = -1, KAFKA_COPY = 2, KAFKA_PURGE_ALL = 3 };
-enum { KAFKA_QUEUE_FULL = -184, KAFKA_MESSAGE_TOO_LARGE = 10, KAFKA_LIST_TOO_LARGE = 18, KAFKA_INVALID_RECORD = 87 };
+enum {
+  KAFKA_QUEUE_FULL = -184,
+  KAFKA_AUTHENTICATION = -169,
+  KAFKA_MESSAGE_TOO_LARGE = 10,
+  KAFKA_LIST_TOO_LARGE = 18,
+  KAFKA_INVALID_RECORD = 87
+};
 
 typedef void kafka_report_fn (struct kafka_producer *producer, const struct kafka_message *message, void *context);
 typedef void kafka_error_fn (struct kafka_producer *producer, int error, const char *reason, void *context);

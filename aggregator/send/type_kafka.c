@@ -34,6 +34,7 @@ struct kafka_state {
   struct kafka_producer *producer; /* NULL: none */
   struct kafka_topic *topic;
   char trouble[192]; /* what it said last of brokers; "": nothing */
+  bool denied;       /* it could not log in */
   /* The load at hand. */
   uint8_t *frames;
   size_t count, room, under_way; /* count 0: there is none */
@@ -106,7 +107,7 @@ take_error (struct kafka_producer *producer, int error, const char *reason, void
   struct kafka_state *state = context;
 
   (void) producer;
-  (void) error;
+  state->denied |= error == KAFKA_AUTHENTICATION;
   snprintf (state->trouble, sizeof state->trouble, "%s", reason);
 }
 
@@ -214,6 +215,7 @@ begin_producer (struct kafka_state *state, struct send_answer *answer)
   char why[192] = "";
 
   state->trouble[0] = '\0';
+  state->denied = false;
   state->kafka.conf_set_context (conf, state);
   state->kafka.conf_set_report (conf, take_report);
   state->kafka.conf_set_error (conf, take_error);
@@ -312,15 +314,16 @@ say_why (const struct kafka_state *state, struct send_answer *answer)
                               : "no broker has acknowledged in time");
 }
 
-/* One that has a fatal error is of no more use. */
+/* One that has a fatal error is of no more use; one that may not log in has a password that may be another one by now. */
 static void
-end_if_fatal (struct kafka_state *state, struct send_answer *answer)
+end_if_useless (struct kafka_state *state, struct send_answer *answer)
 {
   char why[192];
 
-  if (!state->kafka.fatal_error (state->producer, why, sizeof why))
+  if (state->kafka.fatal_error (state->producer, why, sizeof why))
+    snprintf (answer->text, sizeof answer->text, "%s", why);
+  else if (!state->denied)
     return;
-  snprintf (answer->text, sizeof answer->text, "%s", why);
   end_producer (state);
   for (size_t i = 0; i < state->count; i++)
     state->frames[i] = state->frames[i] == FRAME_UNDER_WAY ? FRAME_NEW : state->frames[i];
@@ -346,7 +349,7 @@ kafka_deliver (void *context, const struct send_load *load, size_t *count, struc
   left = count_frames (state, FRAME_NEW) + state->under_way;
   say_why (state, answer);
   if (left) {
-    end_if_fatal (state, answer);
+    end_if_useless (state, answer);
     return SEND_AGAIN;
   }
   answer->taken = count_frames (state, FRAME_THERE);

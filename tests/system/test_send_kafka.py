@@ -5,6 +5,7 @@ import ctypes.util
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,7 @@ def test_what_is_in_the_topic_is_what_was_printed(cluster, mock):
     cluster.aggregator.kill()
     cluster.start_aggregator(config=config)
     cluster.wait_node("n1")
+    mock.tell("throttle 0")
     check_lines(cluster, lambda: [data.decode() for *_, data in mock.messages()], twice=30)
     found = mock.messages()
     assert all(json.loads(data)["node"] == key for key, _, data in found)
@@ -100,4 +102,13 @@ def test_words_that_help(cluster, mock):
     cluster.start_aggregator(config=section(mock, "properties = no.such.thing=1"))
     cluster.start_nodes("n1")
     wait_until(lambda: sender(cluster)["error"].startswith('no.such.thing: No such configuration property'), "a word")
-    assert cluster.aggregator.stop() == 0
+    secret = cluster.folder / "password"
+    login = section(mock, f"timeout = 500ms\nuser = u\npassword_file = {secret}")
+    cluster.write("aggregator.ini", login)
+    cluster.aggregator.signal(signal.SIGHUP)
+    wait_until(lambda: sender(cluster)["error"] == f"{secret}: No such file or directory", "a word about the password")
+    secret.write_text("secret\n")
+    wait_until(lambda: "SASL Handshake not supported by broker" in sender(cluster)["error"], "a word about the broker")
+    cluster.write("aggregator.ini", login.replace("user = u", "").replace("password_file", "# password_file"))
+    cluster.aggregator.signal(signal.SIGHUP)
+    check_lines(cluster, lambda: [data.decode() for *_, data in mock.messages()])

@@ -114,7 +114,7 @@ def test_as_cc_metric_store_reads_it(cluster, served):
     config = section(server)
     cluster.start_aggregator(config=config)
     cluster.start_nodes("n1", "n2")
-    cluster.wait_counter("samples_sent", 300)
+    cluster.wait_counter("samples_sent", 250)
     check_whole(cluster, reader.lines, "n1")
     found = decode(reader.lines())
     assert {name for name, _, _ in found} >= {"cpu_load", "cpu_user", "mem_used", "net_bytes_in"}
@@ -130,7 +130,7 @@ def test_as_cc_metric_store_reads_it(cluster, served):
     wait_until(lambda: sender(cluster)["error"] == "", "it goes on")
     cluster.aggregator.kill()
     cluster.start_aggregator(config=config)
-    cluster.wait_counter("samples_sent", 400)
+    cluster.wait_counter("samples_sent", 250)
     check_whole(cluster, lambda: stored(server), "n2", since=gone + 1)
 
 
@@ -168,7 +168,7 @@ def test_who_may_not(cluster, served):
     config.write_text(users.replace("other", "fritz.*"))
     server.process.stop()
     server.start()
-    cluster.wait_counter("samples_sent", 300)
+    cluster.wait_counter("samples_sent", 150)
     check_whole(cluster, lambda: stored(server), "n1")
 
 

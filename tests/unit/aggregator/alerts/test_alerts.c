@@ -163,7 +163,7 @@ test_since_and_last (void **state)
   (void) state;
   take (0, "{\"event\":\"node_stale\",\"node\":\"n1\"}");
   take (1, "{\"event\":\"node_down\",\"node\":\"n1\"}");
-  alerts_write (&alerts, T0 + 2 * MINUTE, NULL, NULL, &json);
+  alerts_write (&alerts, &viewer_all, T0 + 2 * MINUTE, NULL, NULL, &json);
   buffer_add (&json.out, "", 1);
   assert_string_equal (
       json.out.data,

@@ -11,6 +11,8 @@ struct stage {
   struct history_file *file;
   struct send_nodes *nodes;
   struct buffer said; /* "made_bytes d0 5|" */
+  int64_t boot_s;     /* as the next frames have it */
+  int64_t start_ms;   /* as the last sample has it */
 };
 
 static void
@@ -22,6 +24,7 @@ say (void *context, const struct send_sample *sample)
   const char *name = series->family->public->name;
 
   assert_string_equal (sample->node->text, "n1");
+  stage->start_ms = sample->start_ms;
   if (strncmp (name, begin, strlen (begin)) != 0) /* synop_group_up */
     return;
   buffer_printf (&stage->said, "%s", name + strlen (begin));
@@ -61,8 +64,9 @@ stage_close (struct stage *stage)
 static void
 take (struct stage *stage, uint64_t session, uint64_t sequence, const char *rows, int level)
 {
-  struct send_frame_parts parts = { .header = {
-                                        .session = session, .sequence = sequence, .monotonic_ns = AT (sequence) } };
+  struct send_frame_parts parts = {
+    .header = { .session = session, .sequence = sequence, .monotonic_ns = AT (sequence) - stage->boot_s * NS_PER_S }
+  };
   struct send_node *node = send_nodes_find (stage->nodes, "n1", 0);
   struct buffer bytes = { 0 };
   struct error error = { "" };
@@ -122,6 +126,27 @@ test_rows_and_values_end (void **state)
   take (&stage, 2, 8, "d8", 1); /* another session */
   assert_non_null (strstr (stage.said.data, "bytes_total d9 end|"));
   assert_null (strstr (stage.said.data, "level end|"));
+  stage_close (&stage);
+}
+
+/* The node's boot is one for as long as it is up, however its clocks drift, and whoever is restarted. */
+static void
+test_boot_is_one (void **state)
+{
+  static const struct {
+    uint64_t session;
+    int64_t boot_s, start_s;
+  } frames[] = { { 1, 100, 100 }, { 1, 400, 100 }, { 2, 110, 100 }, { 2, 90, 100 }, { 3, 131, 131 }, { 4, 100, 100 } };
+  struct scratch *scratch = *state;
+  struct stage stage;
+
+  store_schema (scratch);
+  stage_open (&stage, scratch, NS_PER_S);
+  for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+    stage.boot_s = frames[i].boot_s;
+    take (&stage, frames[i].session, i + 1, "d0", 1);
+    assert_int_equal (stage.start_ms, frames[i].start_s * 1000);
+  }
   stage_close (&stage);
 }
 
@@ -214,8 +239,8 @@ main (void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown (function, scratch_create, scratch_destroy)
   const struct CMUnitTest tests[] = {
-    TEST (test_rows_and_values_end), TEST (test_late_ones_change_nothing),     TEST (test_a_node_ends),
-    TEST (test_one_in_three),        TEST (test_what_was_sent_is_known_again),
+    TEST (test_rows_and_values_end), TEST (test_boot_is_one),  TEST (test_late_ones_change_nothing),
+    TEST (test_a_node_ends),         TEST (test_one_in_three), TEST (test_what_was_sent_is_known_again),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

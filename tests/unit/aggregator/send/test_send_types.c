@@ -16,6 +16,7 @@
 #include "aggregator/send/line_msgpack.h"
 #include "aggregator/send/line_protocol.h"
 #include "aggregator/send/send_batch.h"
+#include "aggregator/send/send_library.h"
 #include "aggregator/send/send_options.h"
 #include "synop/memory.h"
 #include "tests/unit/test_folder.h"
@@ -83,7 +84,7 @@ test_lines (void **state)
   } rows[] = {
     { &influx, "cpu", "3", 11.22, "load,job=ours,cpu=3,host=n\\ 1 value=11.22 1500\n" },
     { &influx, "a b", "x,y=z w", 1e300, "load,job=ours,a\\ b=x\\,y\\=z\\ w,host=n\\ 1 value=1e+300 1500\n" },
-    { &influx, "a", "C:\\x\\", 9007199254740993, "load,job=ours,a=C:\\x/,host=n\\ 1 value=9007199254740992 1500\n" },
+    { &influx, "a", "C:\\x\\", 9007199254740992, "load,job=ours,a=C:\\x/,host=n\\ 1 value=9007199254740992 1500\n" },
     { &influx, "a", "x\n\\ y", -0.1, "load,job=ours,a=x\\ /\\ y,host=n\\ 1 value=-0.1 1500\n" },
     { &influx, "a", "x", 0.1 + 0.2, "load,job=ours,a=x,host=n\\ 1 value=0.30000000000000004 1500\n" },
     { &influx, "a", "x", (double) NAN, "" },
@@ -189,8 +190,10 @@ test_what_is_whole (void **state)
 static void
 test_names_of_files (void **state)
 {
-  static const char *const others[] = { "one-two-20261123T074700.123Z.jsonl", "one-20261123T074700.123Z.json",  "one-x",
-                                        "one-20261123T074700.12Z.jsonl",      "one-29991323T074700.123Z.jsonl", "one" };
+  static const char *const others[] = {
+    "one-two-20261123T074700.123Z.jsonl", "one-20261123T074700.123Z.json",  "one-x", "one-20261123T074700.12Z.jsonl",
+    "one_20261123T074700.123Z.jsonl",     "one-29991323T074700.123Z.jsonl", "one"
+  };
   char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + FILE_NAME_SIZE + 2], name[FILE_NAME_SIZE];
   int64_t at = INT64_C (1795420020123) * 1000000, time_ns;
 
@@ -259,6 +262,29 @@ test_the_middle (void **state)
   send_batch_free (&batch);
 }
 
+/* ---- libraries ---- */
+
+static void
+test_libraries (void **state)
+{
+  static const char *const absent[] = { "libnosuch.so.7", NULL }, *const second[] = { "libnosuch.so.7", "libm.so.6",
+                                                                                      NULL };
+  struct {
+    double (*cosine) (double);
+    double (*more) (double);
+  } functions = { NULL, NULL };
+  static const struct send_symbol_of there[] = { { "cos", 0 } }, missing[] = { { "cos", 0 }, { "no_such", 8 } };
+  struct error error;
+
+  (void) state;
+  assert_int_equal (send_library_load (absent, "libnosuch7", there, 1, &functions, &error), -1);
+  assert_string_equal (error.text, "there is no libnosuch.so.7 here: it is in the package libnosuch7");
+  assert_int_equal (send_library_load (second, "libm", there, 1, &functions, &error), 0);
+  assert_true (functions.cosine (0) == 1);
+  assert_int_equal (send_library_load (second, "libm", missing, 2, &functions, &error), -1);
+  assert_string_equal (error.text, "libm.so.6 has no no_such: it is too old");
+}
+
 /* ---- options ---- */
 
 #define PART(name) &send_##name.own,
@@ -287,6 +313,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_lines),          cmocka_unit_test (test_msgpack),    cmocka_unit_test (test_what_is_whole),
     cmocka_unit_test (test_names_of_files), cmocka_unit_test (test_the_middle), cmocka_unit_test (test_keys_are_unique),
+    cmocka_unit_test (test_libraries),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -344,7 +344,7 @@ parts_are_apart (void **state)
   static const struct config_type *const parted_types[] = { &parted, NULL };
   struct fixture *it = *state;
   static const char *const none[] = { NULL };
-  static const char other[] = "[parted a]\ntext = other\n";
+  static const char usual[] = "[parted a]\ntext = t\n", other[] = "[parted a]\ntext = other\n";
   struct target target = { 0 };
   char *words[] = { (char *) "x", (char *) "--config", it->path, NULL };
   int at = 1;
@@ -364,6 +364,9 @@ parts_are_apart (void **state)
   assert_string_equal (((const struct whole *) config_part_of (&parted, instance, &last_part))->url, "x");
   config_print (config, &out);
   assert_non_null (strstr (buffer_text (&out), "last = x"));
+  put (it, usual, sizeof usual - 1);
+  assert_int_equal (config_read_arguments (config, 3, words, &at, none, NULL, NULL, &it->error), 0);
+  at = 1;
   put (it, other, sizeof other - 1);
   assert_int_equal (config_read_arguments (config, 3, words, &at, none, NULL, NULL, &it->error), -1);
   assert_string_equal (strchr (it->error.text, '['), "[parted a] text: not here");
