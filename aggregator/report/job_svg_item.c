@@ -15,7 +15,7 @@
 #define HEIGHT 158.0
 #define LEFT 66.0
 #define TOP 8.0
-#define FRAME_WIDTH (WIDTH - LEFT - 12)
+#define FRAME_WIDTH (WIDTH - LEFT - 26) /* half of the last time stands behind it */
 #define FRAME_HEIGHT (HEIGHT - TOP - 34)
 #define CELLS 200   /* of a curve: its bins, put together */
 #define HOVERS 50   /* columns that show values */
