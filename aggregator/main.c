@@ -19,7 +19,7 @@ static int (*const commands[]) (const struct options *options) = {
   [COMMAND_REPLAY] = replay_run, [COMMAND_EXPORT] = export_run, [COMMAND_CHECK] = check_run,
   [COMMAND_JOBS] = job_list_run, [COMMAND_JOB] = job_run,       [COMMAND_REPORT] = report_run,
   [COMMAND_QUERY] = query_run,   [COMMAND_TOP] = top_command,   [COMMAND_TRACE] = trace_run,
-  [COMMAND_SEND] = send_run,
+  [COMMAND_SEND] = send_run,     [COMMAND_TOKEN] = token_run,
 };
 
 #define VIEW_ADDRESS(name) &name,

@@ -226,7 +226,9 @@ listen_try (struct node_page *page, bool first, struct error *error)
   static const struct http_route routes[] = { { "/metrics", "this node, for Prometheus; ?group=GLOB",
                                                 answer_metrics } };
   const struct http_site site = { routes, 1, page };
-  const struct http_options to = { page->options.http, "synop-agent", &site, 1 };
+  const struct http_options to = {
+    .settings = page->options.http, .title = "synop-agent", .sites = &site, .site_count = 1
+  };
   bool taken;
 
   page->http = http_create (&to, &taken, error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/alerts/faults.h"
 #include "synop/array.h"
 #include "synop/memory.h"
@@ -278,15 +279,28 @@ write_one (struct json *json, const char *node, const struct alert *alert)
   json_newline (json);
 }
 
+/* As the event by which it began. */
+static bool
+is_seen (const struct viewer *viewer, const struct alert *alert)
+{
+  const char *const group = alert->what;
+
+  return access_sees_event (
+      viewer,
+      &(struct event){ .type = alert->type, .groups = &group, .group_count = alert->type == EVENT_GROUP_FAILED });
+}
+
 void
-alerts_write (const struct alerts *alerts, int64_t at_ns, alert_still_fn *still, const void *context, struct json *json)
+alerts_write (const struct alerts *alerts, const struct viewer *viewer, int64_t at_ns, alert_still_fn *still,
+              const void *context, struct json *json)
 {
   struct standing *list = NULL;
   size_t count = 0, room = 0;
 
   for (const struct alert_node *node = alerts->nodes; node; node = node->hh.next)
     for (size_t i = 0; i < node->count; i++)
-      if (stands (&node->list[i], at_ns) && (!still || still (context, node->name, &node->list[i])))
+      if (stands (&node->list[i], at_ns) && is_seen (viewer, &node->list[i]) &&
+          (!still || still (context, node->name, &node->list[i])))
         *array_add (list, count, room) = (struct standing){ node->name, &node->list[i] };
   if (count)
     qsort (list, count, sizeof list[0], compare);

@@ -10,6 +10,7 @@
 #include "synop/clock.h"
 #include "synop/hash_table.h"
 #include "synop/json.h"
+#include "synop/viewer.h"
 
 #define ALERTS_OF_NODE_MAX 64               /* then the oldest goes */
 #define ALERT_ERRORS_LAST (3600 * NS_PER_S) /* so long errors that were counted stand, */
@@ -46,10 +47,10 @@ struct alert *alerts_find (const struct alerts *alerts, const char *node, enum e
                            int64_t at_ns);
 void alerts_forget (struct alerts *alerts, int64_t at_ns); /* those that are over by then */
 
-/* A line for each that stands at that time, the gravest first. still (NULL: all) says whether that is so by what else is
+/* A line for each that stands at that time and that the viewer sees, the gravest first. still (NULL: all) says whether that is so by what else is
  * known. */
 typedef bool alert_still_fn (const void *context, const char *node, const struct alert *alert);
-void alerts_write (const struct alerts *alerts, int64_t at_ns, alert_still_fn *still, const void *context,
-                   struct json *json);
+void alerts_write (const struct alerts *alerts, const struct viewer *viewer, int64_t at_ns, alert_still_fn *still,
+                   const void *context, struct json *json);
 
 #endif

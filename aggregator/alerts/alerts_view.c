@@ -115,11 +115,11 @@ still (const void *context, const char *name, const struct alert *alert)
 }
 
 void
-alerts_view_write (const void *context, struct json *json)
+alerts_view_write (const void *context, const struct viewer *viewer, struct json *json)
 {
   const struct alerts_state *state = context;
 
-  alerts_write (&state->alerts, view_now_ns (state->context), still, state, json);
+  alerts_write (&state->alerts, viewer, view_now_ns (state->context), still, state, json);
 }
 
 const struct view alerts_view = {

@@ -7,6 +7,6 @@
 extern const struct view alerts_view;
 
 /* A line for each alert that stands now: the request `alerts`. */
-void alerts_view_write (const void *state, struct json *json);
+void alerts_view_write (const void *state, const struct viewer *viewer, struct json *json);
 
 #endif

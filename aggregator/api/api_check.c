@@ -26,6 +26,7 @@ api_expects (const struct api_parameter *parameter, char *text, size_t size)
     [API_BOOLEAN] = "yes or no",
     [API_CHOICE] = "one of ",
     [API_WORDS] = "a text of 1 to 1024 bytes",
+    [API_REQUEST] = "tail, now, watch, status, groups, nodes, alerts or jobs, and their words behind tabs",
   };
   size_t at = (size_t) snprintf (text, size, "%s", expected[parameter->kind]);
 
@@ -35,16 +36,17 @@ api_expects (const struct api_parameter *parameter, char *text, size_t size)
     at += (size_t) snprintf (text + at, size - at, "%s%s", choice == parameter->choices ? "" : ", ", *choice);
 }
 
-/* UTF-8 without controls, and not too much of it. */
+/* UTF-8 without controls but the tabs of a request, and not too much of it. */
 static bool
-is_sound (const char *text)
+is_sound (const char *text, enum api_kind kind)
 {
+  bool request = kind == API_REQUEST;
   size_t left = strlen (text), length;
 
-  if (left > API_TEXT_MAX)
+  if (left > (request ? API_REQUEST_MAX : API_TEXT_MAX))
     return false;
   for (; left > 0; text += length, left -= length)
-    if (text_is_unsound (text_character (text, left, &length)))
+    if (text_is_unsound (text_character (text, left, &length)) && !(request && *text == '\t'))
       return false;
   return true;
 }
@@ -104,6 +106,20 @@ check_duration (const char *value, struct error *why)
 }
 
 static int
+check_request (const char *value, struct error *why)
+{
+  static const char *const verbs[] = { "tail", "now", "watch", "status", "groups", "nodes", "alerts", "jobs", NULL };
+  size_t length = strcspn (value, "\t");
+
+  for (const char *const *verb = verbs; *verb; verb++)
+    if (strlen (*verb) == length && memcmp (*verb, value, length) == 0)
+      return 0;
+  error_set (why, "\"%.*s\" is no request for everybody", (int) (length < 64 ? length : 64), value);
+  config_hint_nearest (why, value, verbs);
+  return -1;
+}
+
+static int
 check_value (const struct api_parameter *parameter, const char *value, struct error *why)
 {
   int64_t ns;
@@ -123,6 +139,8 @@ check_value (const struct api_parameter *parameter, const char *value, struct er
     return check_boolean (value, why);
   case API_CHOICE:
     return check_choice (parameter, value, why);
+  case API_REQUEST:
+    return check_request (value, why);
   case API_METRICS:
   case API_WORDS:
     return *value ? 0 : error_set (why, "must not be empty");
@@ -173,7 +191,7 @@ api_ask_take (struct api_ask *ask, const char *name, const char *value, struct a
     return api_error_set (error, 400, route->parameters[i].name, "%s is given twice", name);
   if (!value)
     value = "";
-  if (!is_sound (value) || (ask->values[i] && strlen (ask->values[i]) > API_TEXT_MAX))
+  if (!is_sound (value, route->parameters[i].kind) || (ask->values[i] && strlen (ask->values[i]) > API_TEXT_MAX))
     return api_error_set (error, 400, route->parameters[i].name,
                           "%s: is no UTF-8, has characters that cannot be seen, or more than %d bytes", name,
                           API_TEXT_MAX);
@@ -220,7 +238,7 @@ api_ask_check (struct api_ask *ask, const char *part, struct api_error *error)
 {
   const struct api_route *route = ask->route;
 
-  if (part && !is_sound (part))
+  if (part && !is_sound (part, API_WORDS))
     return api_error_set (error, 400, NULL, "the path is no UTF-8, has characters that cannot be seen, or is too long");
   if (part)
     ask->values[route->count] = memory_copy (part, strlen (part) - strlen (api_route_tail (route)));

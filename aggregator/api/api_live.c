@@ -20,16 +20,16 @@
 
 static const struct {
   const char *request, *list;
-} lives[API_LIVES] = { [API_STATUS] = { "status\n", NULL },
-                       [API_NODES] = { "nodes\tjson\n", "nodes" },
-                       [API_GROUPS] = { "groups\tjson\n", "groups" },
-                       [API_ALERTS] = { "alerts\n", "alerts" } };
+} lives[API_LIVES] = { [API_STATUS] = { "status", NULL },
+                       [API_NODES] = { "nodes\tjson", "nodes" },
+                       [API_GROUPS] = { "groups\tjson", "groups" },
+                       [API_ALERTS] = { "alerts", "alerts" } };
 
 void
 api_lives_init (struct api *api)
 {
-  for (size_t i = 0; i < API_LIVES; i++)
-    api->sources[i].fd = -1;
+  for (size_t i = 0; i < 2 * API_LIVES; i++)
+    api->sources[i / API_LIVES][i % API_LIVES].fd = -1;
 }
 
 static void
@@ -44,10 +44,11 @@ words_leave (struct api_words *words)
 void
 api_lives_free (struct api *api)
 {
-  for (size_t i = 0; i < API_LIVES; i++) {
-    file_close (&api->sources[i].fd);
-    buffer_free (&api->sources[i].coming);
-    words_leave (api->sources[i].words);
+  for (size_t i = 0; i < 2 * API_LIVES; i++) {
+    struct api_source *source = &api->sources[i / API_LIVES][i % API_LIVES];
+    file_close (&source->fd);
+    buffer_free (&source->coming);
+    words_leave (source->words);
   }
 }
 
@@ -92,12 +93,14 @@ source_read (struct api_source *source, bool list)
 }
 
 static void
-source_ask (struct api *api, enum api_live live)
+source_ask (struct api *api, bool all, enum api_live live)
 {
-  struct api_source *source = &api->sources[live];
+  struct api_source *source = &api->sources[all][live];
+  char *request = memory_format ("as=%s\t%s\n", all ? "*" : "-", lives[live].request);
 
   source->asked_ns = clock_monotonic ();
-  source->fd = local_socket_begin (api->context->socket, lives[live].request, NULL);
+  source->fd = local_socket_begin (api->context->socket, request, NULL);
+  free (request);
 }
 
 /* ---- a reply ---- */
@@ -105,6 +108,7 @@ source_ask (struct api *api, enum api_live live)
 struct live_reply {
   struct api *api;
   enum api_live live;
+  bool all; /* for an admin */
   int64_t begun_ns;
   bool asked; /* for this one, or while it waited */
   struct api_words *words;
@@ -119,7 +123,7 @@ static bool
 live_wait (void *context, struct http_wait *wait)
 {
   struct live_reply *reply = context;
-  struct api_source *source = &reply->api->sources[reply->live];
+  struct api_source *source = &reply->api->sources[reply->all][reply->live];
   int64_t now_ns = clock_monotonic ();
 
   if (reply->words)
@@ -137,7 +141,7 @@ live_wait (void *context, struct http_wait *wait)
   if (reply->asked) /* and did not get it */
     return false;
   reply->asked = true;
-  source_ask (reply->api, reply->live);
+  source_ask (reply->api, reply->all, reply->live);
   if (source->fd < 0)
     return false;
   *wait = (struct http_wait){ source->fd, now_ns + LOOK_EVERY };
@@ -248,13 +252,14 @@ live_free (void *context)
 }
 
 static void
-answer_live (struct api *api, enum api_live live, const char *names, const char *state, bool brief,
-             struct http_reply *http)
+answer_live (struct api *api, const struct http_request *request, enum api_live live, const char *names,
+             const char *state, bool brief, struct http_reply *http)
 {
   struct live_reply *reply = memory_new (1, sizeof *reply);
 
   reply->api = api;
   reply->live = live;
+  reply->all = http_request_viewer (request)->all;
   reply->begun_ns = clock_monotonic ();
   globs_init (&reply->names, names ? names : "");
   reply->state = state ? memory_string (state) : NULL;
@@ -268,24 +273,21 @@ answer_live (struct api *api, enum api_live live, const char *names, const char 
 void
 api_answer_status (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  (void) request;
   (void) ask;
-  answer_live (api, API_STATUS, NULL, NULL, false, reply);
+  answer_live (api, request, API_STATUS, NULL, NULL, false, reply);
 }
 
 void
 api_answer_nodes (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  (void) request;
-  answer_live (api, API_NODES, api_value (ask, "node"), api_value (ask, "state"),
+  answer_live (api, request, API_NODES, api_value (ask, "node"), api_value (ask, "state"),
                !api_is_yes (api_value (ask, "facts")), reply);
 }
 
 void
 api_answer_groups (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  (void) request;
-  answer_live (api, API_GROUPS, api_value (ask, "group"), NULL, false, reply);
+  answer_live (api, request, API_GROUPS, api_value (ask, "group"), NULL, false, reply);
 }
 
 /* Of an instant of the past the history's events say it. */
@@ -295,5 +297,5 @@ api_answer_alerts (struct api *api, const struct http_request *request, struct a
   if (api_value (ask, "at"))
     api_answer_history (api, request, ask, reply);
   else
-    answer_live (api, API_ALERTS, api_value (ask, "node"), NULL, false, reply);
+    answer_live (api, request, API_ALERTS, api_value (ask, "node"), NULL, false, reply);
 }

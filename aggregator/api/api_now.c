@@ -35,12 +35,22 @@ add_metrics (struct buffer *text, const char *list)
   }
 }
 
+void
+api_viewer_words (const struct http_request *request, struct buffer *text)
+{
+  char who[VIEWER_TEXT_SIZE];
+
+  viewer_write (http_request_viewer (request), who);
+  buffer_printf (text, "as=%s\t", who);
+}
+
 char *
-api_now_words (const struct api_ask *ask, const char *verb)
+api_now_words (const struct http_request *request, const struct api_ask *ask, const char *verb)
 {
   static const char *const names[] = { "node", "row", "top", "bottom", "encoding" };
   struct buffer text = { 0 };
 
+  api_viewer_words (request, &text);
   buffer_add_string (&text, verb);
   add_metrics (&text, api_value (ask, "metric"));
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -179,7 +189,7 @@ api_answer_now (struct api *api, const struct http_request *request, struct api_
     api_reply_busy (api, http, 503, "too many ask for the values of this instant", BUSY_RETRY_S);
     return;
   }
-  words = api_now_words (ask, "now");
+  words = api_now_words (request, ask, "now");
   fd = local_socket_begin (api->context->socket, words, NULL);
   free (words);
   if (fd < 0) {

@@ -137,7 +137,8 @@ write_responses (struct json *json, const struct api_route *route)
   write_response (json, "200", route->title, route);
   if (route->count || route->schema_of_path)
     write_response (json, "400", "A parameter is wrong, or unknown.", NULL);
-  write_response (json, "401", "A name and a password are needed.", NULL);
+  write_response (json, "401", "What shows who asks is wrong, or none of it is there where it is needed.", NULL);
+  write_response (json, "403", "A page of another site asks, or the Host is no name of this host.", NULL);
   if (route->schema_of_path) {
     write_response (json, "404", "There is no such one.", NULL);
     write_response (json, "409", "There are several: parameters say which.", NULL);
@@ -178,6 +179,16 @@ write_schemas (struct json *json)
   json->comma = true;
 }
 
+static void
+write_scheme (struct json *json, const char *name, const char *scheme, const char *help)
+{
+  object (json, name);
+  text (json, "type", "http");
+  text (json, "scheme", scheme);
+  text (json, "description", help);
+  json_object_end (json);
+}
+
 void
 api_openapi_write (struct buffer *out)
 {
@@ -202,10 +213,12 @@ api_openapi_write (struct buffer *out)
   json_key (&json, "schemas");
   write_schemas (&json);
   object (&json, "securitySchemes");
-  object (&json, "password");
-  text (&json, "type", "http");
-  text (&json, "scheme", "basic");
-  json_object_end (&json);
+  write_scheme (&json, "password", "basic", "[http] password_file: whoever is in it sees the jobs of everybody.");
+  write_scheme (
+      &json, "munge", "MUNGE",
+      "A credential whose payload is the method, a blank, and the target of the request, in which all bytes but "
+      "letters, digits and -._~ (and / of the path) are %XX. Its user sees his own jobs.");
+  write_scheme (&json, "token", "bearer", "As `synop-aggregator token USER` makes it. That user sees his own jobs.");
   json_object_end (&json);
   json_object_end (&json);
   json_object_end (&json);

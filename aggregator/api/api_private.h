@@ -31,9 +31,9 @@ struct api_source {
 
 struct api {
   const struct view_context *context;
-  const char *history; /* path; NULL: it is off */
-  struct api_source sources[API_LIVES];
-  uint64_t streams[API_STREAMS_MAX]; /* whose they are */
+  const char *history;                     /* path; NULL: it is off */
+  struct api_source sources[2][API_LIVES]; /* for others, and for admins */
+  uint64_t streams[API_STREAMS_MAX];       /* whose they are */
   size_t stream_count;
   uint64_t nows[API_NOWS_MAX]; /* whose they are */
   size_t now_count;
@@ -58,10 +58,12 @@ api_answer_fn api_answer_index, api_answer_openapi;
 /* api_live.c */
 api_answer_fn api_answer_status, api_answer_nodes, api_answer_groups, api_answer_alerts;
 /* api_stream.c */
-api_answer_fn api_answer_stream, api_answer_watch;
+api_answer_fn api_answer_stream, api_answer_watch, api_answer_socket;
 /* api_now.c */
 api_answer_fn api_answer_now;
-char *api_now_words (const struct api_ask *ask, const char *verb); /* the request; to be freed */
+/* The request, on behalf of who asks; to be freed. */
+char *api_now_words (const struct http_request *request, const struct api_ask *ask, const char *verb);
+void api_viewer_words (const struct http_request *request, struct buffer *text); /* what a request begins with */
 /* True: the line says why there is no answer, and that is the reply. */
 bool api_reply_refusal (struct api *api, struct http_reply *reply, const struct api_route *route, struct buffer *line);
 /* api_work.c */

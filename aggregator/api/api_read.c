@@ -135,6 +135,8 @@ api_read_main (int argc, char **argv)
     log_error ("\"" API_READ_COMMAND "\" is for the aggregator alone: it answers /api/v1/ from the history");
     return 2;
   }
+  if (viewer_read (&read.viewer, read.words[API_WORD_VIEWER]) < 0)
+    read.viewer = viewer_nobody;
   limit_self ();
   argv += 1 + API_WORDS_OWN;
   argc -= 1 + API_WORDS_OWN;

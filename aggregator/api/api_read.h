@@ -1,5 +1,5 @@
-/* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2 FRESH
- * PATH [NAME=VALUE...]", started by HTTP's thread. FRESH "": what the aggregator holds in memory still is left out. It
+/* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2
+ * ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...]", started by HTTP's thread. VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
  * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
@@ -9,6 +9,7 @@
 #include "aggregator/api/api_error.h"
 #include "aggregator/history/history_file.h"
 #include "synop/buffer.h"
+#include "synop/viewer.h"
 
 #define API_READ_COMMAND "answer"
 enum api_read_word {
@@ -19,10 +20,11 @@ enum api_read_word {
   API_WORD_CO2,
   API_WORD_ADVICE,
   API_WORD_CLUSTER,
+  API_WORD_VIEWER,
   API_WORD_FRESH,
   API_WORDS_OWN
 };
-#define API_SETTINGS (API_WORD_FRESH - API_WORD_PRICE) /* of the configuration */
+#define API_SETTINGS (API_WORD_VIEWER - API_WORD_PRICE) /* of the configuration */
 
 struct api_ask;
 
@@ -31,6 +33,7 @@ struct api_read {
   const struct api_ask *ask;
   struct history_file *file;
   int64_t now_ns;
+  struct viewer viewer;
   const char *type; /* of the body; "application/json" at first */
   char name[128];   /* of the file, if it is a download; "": it is none */
   struct buffer out;

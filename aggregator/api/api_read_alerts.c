@@ -45,7 +45,7 @@ api_read_alerts (struct api_read *read, struct api_error *error)
   globs_init (&nodes, names ? names : "");
   result = alerts_past (&alerts, read->file, at_ns, &why);
   if (result == 0)
-    alerts_write (&alerts, at_ns, is_wanted, &nodes, &lines);
+    alerts_write (&alerts, &read->viewer, at_ns, is_wanted, &nodes, &lines);
   else
     api_error_set (error, 500, NULL, "%s", why.text);
   write_list (&read->out, &lines.out);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/api/api_route.h"
 #include "aggregator/views/job_line.h"
 #include "synop/array.h"
@@ -13,11 +14,13 @@
 #define READ_AT_ONCE 256
 
 struct finding {
+  const struct viewer *viewer;
   struct globs types, nodes;
   size_t most;
   char **lines; /* the newest first, without their newlines */
   size_t count, room;
   size_t left_out, damaged;
+  bool others; /* events that the viewer may not see were left out */
 };
 
 static bool
@@ -27,11 +30,21 @@ is_wanted (const struct finding *finding, const struct stored_event *event)
          (finding->nodes.count == 0 || (event->node && globs_match (&finding->nodes, event->node)));
 }
 
+static bool
+is_seen (const struct finding *finding, const struct stored_event *event)
+{
+  return access_sees_event (
+      finding->viewer,
+      &(struct event){ .type = event_type (event->type), .line = event->line, .line_length = event->length });
+}
+
 static void
 take (struct finding *finding, const struct stored_event *event)
 {
   if (event->broken) {
     finding->damaged++;
+  } else if (is_wanted (finding, event) && !is_seen (finding, event)) {
+    finding->others = true;
   } else if (is_wanted (finding, event)) {
     if (finding->count == finding->most)
       finding->left_out++;
@@ -74,6 +87,8 @@ write_found (const struct finding *finding, struct json *json)
   json_array_end (json);
   json_uint (json_key (json, "left_out"), finding->left_out);
   json_uint (json_key (json, "damaged"), finding->damaged);
+  if (finding->others)
+    json_bool (json_key (json, "others_left_out"), true);
   json_object_end (json);
   json_newline (json);
 }
@@ -82,7 +97,7 @@ int
 api_read_events (struct api_read *read, struct api_error *error)
 {
   const char *types = api_value (read->ask, "type"), *nodes = api_value (read->ask, "node");
-  struct finding finding = { .most = strtoul (api_value (read->ask, "limit"), NULL, 10) };
+  struct finding finding = { .viewer = &read->viewer, .most = strtoul (api_value (read->ask, "limit"), NULL, 10) };
   struct event_list list = { 0 };
   struct json json = { 0 };
   int64_t from_ns, to_ns;

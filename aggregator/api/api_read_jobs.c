@@ -11,26 +11,63 @@
 #include "aggregator/jobs/jobs.h"
 #include "aggregator/report/job_advice.h"
 #include "aggregator/report/job_document.h"
+#include "aggregator/report/job_list_table.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/globs.h"
 
-static void
-write_list (struct json *json, struct job_list *list, size_t most)
-{
-  size_t first = list->count > most ? list->count - most : 0;
+#define WIDTH_MIN 40 /* of a report */
 
+static void
+write_object (struct json *json, const struct job_list *list, size_t first)
+{
   json_object (json);
   json_array (json_key (json, "jobs"));
-  for (size_t i = first; i < list->count; i++) {
-    jobs_complete (&list->jobs[i]);
+  for (size_t i = first; i < list->count; i++)
     job_json (json, &list->jobs[i]);
-  }
   json_array_end (json);
   json_uint (json_key (json, "left_out"), first);
   json_uint (json_key (json, "damaged"), list->damaged);
+  if (list->others)
+    json_bool (json_key (json, "others_left_out"), true);
   json_object_end (json);
   json_newline (json);
+}
+
+static void
+write_lines (struct json *json, const struct job_list *list, size_t first)
+{
+  for (size_t i = first; i < list->count; i++) {
+    job_json (json, &list->jobs[i]);
+    json_newline (json);
+  }
+}
+
+static void
+write_table (struct json *json, const struct job_list *list, size_t first)
+{
+  const struct job_list shown = { .jobs = list->jobs + first, .count = list->count - first };
+
+  job_list_table (&json->out, &shown);
+  if (first)
+    buffer_printf (&json->out, "%zu older jobs are left out.\n", first);
+  if (list->damaged)
+    buffer_printf (&json->out, "%zu damaged jobs are left out.\n", list->damaged);
+  if (list->others)
+    buffer_add_string (&json->out, "Jobs of other users are left out.\n");
+}
+
+static void
+write_list (struct api_read *read, struct json *json, struct job_list *list)
+{
+  size_t most = strtoul (api_value (read->ask, "limit"), NULL, 10), first = list->count > most ? list->count - most : 0;
+  char form = *api_value (read->ask, "format");
+
+  for (size_t i = first; i < list->count; i++)
+    jobs_complete (&list->jobs[i]);
+  if (form != 'j')
+    read->type = "text/plain;charset=utf-8";
+  (form == 'j' ? write_object : form == 'l' ? write_lines : write_table) (json, list, first);
 }
 
 int
@@ -48,9 +85,10 @@ api_read_jobs (struct api_read *read, struct api_error *error)
     return -1;
   globs_init (&users, names ? names : "");
   query.users = &users;
+  query.viewer = &read->viewer;
   result = job_store_list (read->file, &query, &list, &why);
   if (result == 0)
-    write_list (&json, &list, strtoul (api_value (read->ask, "limit"), NULL, 10));
+    write_list (read, &json, &list);
   else
     api_error_set (error, 500, NULL, "%s", why.text);
   read->out = json.out;
@@ -88,7 +126,7 @@ static struct job_report *
 read_report (struct api_read *read, struct api_error *error)
 {
   const struct job_choice choice = { api_value_of_path (read->ask), api_value (read->ask, "user"),
-                                     api_value (read->ask, "scheduler") };
+                                     api_value (read->ask, "scheduler"), &read->viewer };
   int found = find (read, &choice, error);
   struct advice_limits limits;
   struct job_report *report;
@@ -144,11 +182,9 @@ add_csv (const struct job_report *report, struct buffer *out, struct error *erro
 }
 
 static int
-add_text (const struct job_report *report, struct buffer *out, struct error *error)
+add_jobstats (const struct job_report *report, struct buffer *out, struct error *error)
 {
-  (void) error;
-  job_report_text (report, &(struct job_look){ .width = JOB_LOOK_WIDTH, .utf8 = true }, out);
-  return 0;
+  return job_report_jobstats (report, out, error);
 }
 
 static const struct form {
@@ -159,8 +195,21 @@ static const struct form {
   { "pdf", "application/pdf", "pdf", job_report_pdf_make },
   { "csv", "text/csv", "csv", add_csv },
   { "json", "application/json", "json", add_json },
-  { "text", "text/plain;charset=utf-8", "txt", add_text },
+  { "text", "text/plain;charset=utf-8", "txt", NULL },
+  { "jobstats", "text/plain;charset=utf-8", "txt", add_jobstats },
 };
+
+static int
+add_text (const struct api_read *read, const struct job_report *report, struct buffer *out)
+{
+  size_t width = strtoul (api_value (read->ask, "width"), NULL, 10);
+  const struct job_look look = { .width = width < WIDTH_MIN ? WIDTH_MIN : width,
+                                 .utf8 = !api_is_yes (api_value (read->ask, "ascii")),
+                                 .colour = api_is_yes (api_value (read->ask, "colour")) };
+
+  job_report_text (report, &look, out);
+  return 0;
+}
 
 /* "job-123_1.pdf": no id has a name that a header, a shell or a file system takes for something else. */
 static void
@@ -188,7 +237,7 @@ api_read_report (struct api_read *read, struct api_error *error)
     return -1;
   while (strcmp (form->name, format) != 0) /* the route has no others */
     form++;
-  result = form->make (report, &read->out, &why);
+  result = form->make ? form->make (report, &read->out, &why) : add_text (read, report, &read->out);
   if (result < 0)
     api_error_set (error, 500, NULL, "%s", why.text);
   read->type = form->type;

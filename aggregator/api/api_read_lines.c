@@ -8,6 +8,7 @@
 
 #include "aggregator/api/api_route.h"
 #include "aggregator/history/history_read.h"
+#include "aggregator/history/job_owners.h"
 #include "aggregator/stream/stream_view.h"
 #include "synop/file.h"
 #include "synop/json.h"
@@ -18,6 +19,7 @@ struct gathering {
   int fd;
   struct outlet *outlet;
   bool full;
+  bool others; /* what others own was left out */
 };
 
 static void
@@ -64,11 +66,12 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
   query->nodes = &choice.nodes;
   view = view_of (&choice);
   gathering->outlet = outlet_create (gathering->fd, OUTLET_OPEN, SIZE_MAX, &dropped);
-  reader = stream_attach (stream, &filter, gathering->outlet, flush_lines, gathering);
+  reader = stream_attach (stream, &filter, &read->viewer, gathering->outlet, flush_lines, gathering);
   result =
       history_read (read->file, query, &(struct history_into){ &view, stream, &gathering->full, NULL }, damaged, why);
   if (result >= 0)
     stream_flush (stream);
+  gathering->others = stream_has_left_out (reader);
   stream_detach (reader);
   outlet_destroy (gathering->outlet);
   stream_destroy (stream);
@@ -78,7 +81,7 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
 
 /* The newest `most` of the lines as an array. */
 static void
-write_lines (struct api_read *read, const char *text, size_t length, size_t most, size_t damaged)
+write_lines (struct api_read *read, const char *text, size_t length, size_t most, size_t damaged, bool others)
 {
   size_t count = 0, left_out;
   const char *end = text + length;
@@ -102,6 +105,8 @@ write_lines (struct api_read *read, const char *text, size_t length, size_t most
   json_array_end (&json);
   json_uint (json_key (&json, "left_out"), left_out);
   json_uint (json_key (&json, "damaged"), damaged);
+  if (others)
+    json_bool (json_key (&json, "others_left_out"), true);
   json_object_end (&json);
   json_newline (&json);
   read->out = json.out;
@@ -123,7 +128,12 @@ send_gathered (struct api_read *read, const struct gathering *gathering, size_t 
     text = mmap (NULL, (size_t) length, PROT_READ, MAP_PRIVATE, gathering->fd, 0);
   if (length < 0 || text == MAP_FAILED)
     return api_error_set (error, 500, NULL, "the lines cannot be read: %s", strerror (errno));
-  write_lines (read, text ? text : "", (size_t) length, most, damaged);
+  if (*api_value (read->ask, "format") == 'l') {
+    buffer_add (&read->out, text ? text : "", (size_t) length);
+    read->type = "application/x-ndjson";
+  } else {
+    write_lines (read, text ? text : "", (size_t) length, most, damaged, gathering->others);
+  }
   if (text)
     munmap (text, (size_t) length);
   return 0;
@@ -134,6 +144,7 @@ api_read_lines (struct api_read *read, struct api_error *error)
 {
   struct gathering gathering = { .fd = memfd_create ("lines", MFD_CLOEXEC) };
   struct history_query query = { 0 };
+  struct job_owners *owners = NULL;
   size_t damaged = 0;
   struct error why;
   int result;
@@ -141,10 +152,18 @@ api_read_lines (struct api_read *read, struct api_error *error)
   if (gathering.fd < 0)
     return api_error_set (error, 500, NULL, "no file in memory: %s", strerror (errno));
   result = api_read_interval (read, &query.from_ns, &query.to_ns, error);
+  if (result == 0 && !read->viewer.all) {
+    owners = job_owners_read (read->file, query.from_ns, query.to_ns, &why);
+    if (owners)
+      job_owners_show (owners, &read->viewer);
+    else
+      result = api_error_set (error, 500, NULL, "%s", why.text);
+  }
   if (result == 0 && gather (read, &gathering, &query, &damaged, &why) < 0)
     result = api_error_set (error, 500, NULL, "%s", why.text);
   if (result == 0)
     result = send_gathered (read, &gathering, damaged, error);
+  job_owners_free (owners);
   file_close (&gathering.fd);
   return result;
 }

@@ -1,10 +1,23 @@
 /* Questions about metrics, as `query` answers them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "aggregator/api/api_route.h"
 #include "aggregator/query/query.h"
+#include "aggregator/query/query_plot.h"
 
-/* All parameters but the form are the question's. */
+static bool
+is_of_form (const char *name)
+{
+  static const char *const names[] = { "format", "canvas", "width", "height", "colour" };
+
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp (names[i], name) == 0)
+      return true;
+  return false;
+}
+
+/* All parameters but those of the form are the question's. */
 static int
 question_read (const struct api_ask *ask, struct query *query, struct api_error *error)
 {
@@ -12,10 +25,67 @@ question_read (const struct api_ask *ask, struct query *query, struct api_error 
 
   for (size_t i = 0; i < ask->route->count; i++) {
     const char *name = ask->route->parameters[i].name;
-    if (ask->values[i] && strcmp (name, "format") != 0 && query_set (query, name, ask->values[i], &why) < 0)
+    if (ask->values[i] && !is_of_form (name) && query_set (query, name, ask->values[i], &why) < 0)
       return api_error_set (error, 400, name, "%s", why.text);
   }
   return 0;
+}
+
+#define SIZE_MIN 10 /* columns and lines */
+
+static size_t
+number (const struct api_read *read, const char *name)
+{
+  size_t size = strtoul (api_value (read->ask, name), NULL, 10);
+
+  return size < SIZE_MIN ? SIZE_MIN : size;
+}
+
+static int
+draw (struct api_read *read, const struct query_answer *answer, struct api_error *error)
+{
+  static const struct {
+    const char *name, *type;
+  } canvases[] = { [QUERY_TERMINAL] = { "terminal", "text/plain;charset=utf-8" },
+                   [QUERY_PNG] = { "png", "image/png" },
+                   [QUERY_SVG] = { "svg", "image/svg+xml" },
+                   [QUERY_PDF] = { "pdf", "application/pdf" } };
+  struct query_look look = { QUERY_TERMINAL, number (read, "width"), number (read, "height"),
+                             api_is_yes (api_value (read->ask, "colour")) };
+  struct error why;
+
+  while (strcmp (canvases[look.canvas].name, api_value (read->ask, "canvas")) != 0) /* the route has no others */
+    look.canvas++;
+  read->type = canvases[look.canvas].type;
+  if (query_plot (&read->out, answer, &look, &why) < 0)
+    return api_error_set (error, 500, NULL, "%s", why.text);
+  if (look.canvas == QUERY_TERMINAL)
+    query_write_notes (&read->out, answer);
+  return 0;
+}
+
+static void
+answer_write (struct api_read *read, const char *form, const struct query_answer *answer)
+{
+  read->type = "application/json";
+  if (strcmp (form, "levels") == 0) {
+    query_write_levels (&read->out, answer);
+  } else if (strcmp (form, "csv") == 0) {
+    query_write_csv (&read->out, answer);
+    read->type = "text/csv";
+  } else if (strcmp (form, "table") == 0) {
+    query_write_table (&read->out, answer, number (read, "width"));
+    query_write_notes (&read->out, answer);
+    read->type = "text/plain;charset=utf-8";
+  } else if (strcmp (form, "parquet") == 0) {
+    query_write_columnar (&read->out, answer, &columnar_parquet);
+    read->type = "application/vnd.apache.parquet";
+  } else if (strcmp (form, "arrow") == 0) {
+    query_write_columnar (&read->out, answer, &columnar_arrow);
+    read->type = "application/vnd.apache.arrow.file";
+  } else {
+    query_write_json (&read->out, answer);
+  }
 }
 
 static int
@@ -25,25 +95,23 @@ question_answer (struct api_read *read, struct query *query, struct api_error *e
   struct query_answer answer = { 0 };
   const char *key = NULL;
   struct error why;
+  int result = 0;
 
   query->levels = strcmp (form, "levels") == 0;
   if (query_answer (read->file, query, read->now_ns, &answer, &key, &why) < 0)
     return api_error_set (error, key ? 400 : 500, key, "%s", why.text);
-  if (query->levels)
-    query_write_levels (&read->out, &answer);
-  else if (strcmp (form, "csv") == 0)
-    query_write_csv (&read->out, &answer);
+  if (strcmp (form, "plot") == 0)
+    result = draw (read, &answer, error);
   else
-    query_write_json (&read->out, &answer);
-  read->type = strcmp (form, "csv") == 0 ? "text/csv" : "application/json";
+    answer_write (read, form, &answer);
   query_answer_free (&answer);
-  return 0;
+  return result;
 }
 
 int
 api_read_query (struct api_read *read, struct api_error *error)
 {
-  struct query query = { 0 };
+  struct query query = { .viewer = &read->viewer };
   int result = question_read (read->ask, &query, error);
 
   if (result == 0)

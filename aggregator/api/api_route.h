@@ -10,8 +10,9 @@
 #include "synop/http.h"
 
 #define API_PREFIX "/api/v1/"
-#define API_PARAMETERS_MAX 16
-#define API_TEXT_MAX 1024 /* bytes of a value */
+#define API_PARAMETERS_MAX 24
+#define API_TEXT_MAX 1024    /* bytes of a value, */
+#define API_REQUEST_MAX 3900 /* and of a request */
 
 enum api_kind {
   API_GLOBS,    /* globs, with commas between them */
@@ -22,6 +23,7 @@ enum api_kind {
   API_NUMBER,   /* from 1 to `most` */
   API_BOOLEAN,  /* yes, no, true, false, 1, 0; "" is yes */
   API_CHOICE,   /* one of `choices` */
+  API_REQUEST,  /* of the UNIX socket: words with tabs between them */
   API_WORDS     /* any text */
 };
 

@@ -14,12 +14,24 @@
 static const char *const states[] = { "never", "up", "stale", "down", NULL };
 
 static const char *const folds[] = { "sum", "mean", "min", "max", NULL };
-static const char *const report_forms[] = { "html", "pdf", "csv", "json", "text", NULL };
+static const char *const report_forms[] = { "html", "pdf", "csv", "json", "text", "jobstats", NULL };
 static const char *const report_types[] = { "text/html",        "application/pdf", "text/csv",
-                                            "application/json", "text/plain",      NULL };
+                                            "application/json", "text/plain",      NULL }; /* jobstats is text */
 static const char *const stream_types[] = { "text/event-stream", NULL };
 static const char *const encodings[] = { "values", "levels", NULL };
-static const char *const forms[] = { "json", "csv", "levels", NULL };
+static const char *const forms[] = { "json", "csv", "levels", "table", "plot", "parquet", "arrow", NULL };
+static const char *const list_forms[] = { "json", "lines", "table", NULL };
+static const char *const line_forms[] = { "json", "lines", NULL };
+static const char *const canvases[] = { "terminal", "png", "svg", "pdf", NULL };
+static const char *const plain_types[] = { "text/plain", NULL };
+
+/* How a text for people is to look. */
+#define LOOK                                                                                                           \
+  { "width", API_NUMBER, "Of a text: its columns.", "80", .most = 1000 },                                              \
+      { "colour", API_BOOLEAN, "Of a text: with the colours of a terminal.", "no" },                                   \
+  {                                                                                                                    \
+    "ascii", API_BOOLEAN, "Of a text: without characters that a terminal may lack.", "no"                              \
+  }
 
 static const struct api_parameter node_parameters[] = {
   { "node", API_GLOBS, "Only nodes whose name matches one of these globs." },
@@ -57,8 +69,14 @@ static const struct api_parameter query_parameters[] = {
   },
   { "step", API_DURATION,
     "The time between two values, as 30s, 5m, 1h; without it there are about 60 steps, or fewer for many series." },
-  { "format", API_CHOICE, "json: one object; csv: a table; levels: a byte for each node and step.", "json",
-    .choices = forms },
+  { "format", API_CHOICE,
+    "json: one object; csv: a table; levels: a byte for each node and step; table: for people; plot: curves; parquet, "
+    "arrow: the same as such a file.",
+    "json", .choices = forms },
+  { "canvas", API_CHOICE, "What a plot is drawn as.", "terminal", .choices = canvases },
+  { "height", API_NUMBER, "Of a plot on a terminal: its lines.", "24", .most = 1000 },
+  { "width", API_NUMBER, "Of a table or a plot: its columns.", "80", .most = 1000 },
+  { "colour", API_BOOLEAN, "Of a plot: with the colours of a terminal.", "no" },
 };
 
 static const struct api_parameter now_parameters[] = {
@@ -78,6 +96,8 @@ static const struct api_parameter job_list_parameters[] = {
   { "from", API_TIME, "Jobs that ran at some time from this instant on. " WHEN, "-24h" },
   { "to", API_TIME, "The instant before which they ran. " WHEN, "now" },
   { "limit", API_NUMBER, "So many at most: those that began last.", "1000", .most = 10000 },
+  { "format", API_CHOICE, "json: one object; lines: an object a line; table: for people.", "json",
+    .choices = list_forms },
 };
 
 static const struct api_parameter job_parameters[] = {
@@ -87,8 +107,10 @@ static const struct api_parameter job_parameters[] = {
 
 static const struct api_parameter report_parameters[] = {
   { "format", API_CHOICE,
-    "html, pdf: with plots; csv: a table of the nodes' figures; json: one object; text: as on a terminal.", "html",
-    .choices = report_forms },
+    "html, pdf: with plots; csv: a table of the nodes' figures; json: one object; text: as on a terminal; jobstats: a "
+    "line for SLURM's AdminComment.",
+    "html", .choices = report_forms },
+  LOOK,
   { "user", API_WORDS, "Whose job it is, where several users have one of that id." },
   { "scheduler", API_WORDS, "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
 };
@@ -102,6 +124,8 @@ static const struct api_parameter line_parameters[] = {
     "Only these groups of node lines, or of combined reports; a line with none of them is left out. "
     "Without type, only node lines." },
   { "limit", API_NUMBER, "So many at most: the newest.", "1000", .most = 10000 },
+  { "format", API_CHOICE, "json: one object; lines: all of them, one a line, whatever the limit is.", "json",
+    .choices = line_forms },
 };
 
 static const struct api_parameter event_parameters[] = {
@@ -123,6 +147,10 @@ static const struct api_parameter stream_parameters[] = {
   { "group", API_GLOBS,
     "Only these groups of node lines, or of combined reports with type=cluster; a line with none of them is left out. "
     "Without type, only node lines." },
+};
+
+static const struct api_parameter socket_parameters[] = {
+  { "request", API_REQUEST, "The request, as tail, and behind tabs its words, as node=n1.", .required = true },
 };
 
 const struct api_route api_routes[] = {
@@ -157,6 +185,8 @@ const struct api_route api_routes[] = {
     "Lines", .answer = api_answer_history, .read = api_read_lines },
   { "stream", "Stream", "The lines as they come, as server-sent events: what `synop-aggregator tail` prints.",
     PARAMETERS (stream_parameters), .types = stream_types, .answer = api_answer_stream },
+  { "socket", "Socket", "What the aggregator's UNIX socket answers, as it is: for commands on other hosts.",
+    PARAMETERS (socket_parameters), .types = plain_types, .answer = api_answer_socket },
 };
 const size_t api_route_count = COUNT_OF (api_routes);
 

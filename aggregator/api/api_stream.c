@@ -22,6 +22,7 @@ struct stream_reply {
   uint64_t host;
   int fd;
   const struct api_route *checked; /* the first line comes at once, and may be an error; NULL: it may take a while */
+  bool plain;                      /* lines as they come, rather than events */
   struct buffer in;                /* read, and not sent */
   bool begun, within;              /* the first words went out; a line is half out */
   bool ended;
@@ -82,6 +83,11 @@ stream_next (void *context, struct buffer *out, size_t limit)
   struct stream_reply *reply = context;
 
   (void) limit;
+  if (reply->plain) {
+    buffer_add (out, reply->in.data, reply->in.length);
+    buffer_clear (&reply->in);
+    return !reply->ended;
+  }
   if (!reply->begun)
     buffer_add_string (out, "retry: 3000\n\n");
   if (!reply->begun && reply->in.length == 0)
@@ -151,11 +157,12 @@ why_not (const struct api *api, const struct http_request *request)
 }
 
 static char *
-request_of (const struct api_ask *ask)
+request_of (const struct http_request *request, const struct api_ask *ask)
 {
   static const char *const names[] = { "node", "group", "type" };
   struct buffer text = { 0 };
 
+  api_viewer_words (request, &text);
   buffer_add_string (&text, "tail");
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (api_value (ask, names[i]))
@@ -164,10 +171,10 @@ request_of (const struct api_ask *ask)
   return text.data;
 }
 
-/* `checked`: see above. The request is freed. */
+/* `checked`, `plain`: see above. The request is freed. */
 static void
 stream_answer (struct api *api, const struct http_request *request, char *words, const struct api_route *checked,
-               struct http_reply *http)
+               bool plain, struct http_reply *http)
 {
   const char *why = why_not (api, request);
   int fd = why ? -1 : local_socket_begin (api->context->socket, words, NULL);
@@ -183,7 +190,9 @@ stream_answer (struct api *api, const struct http_request *request, char *words,
                                   .host = http_request_host (request),
                                   .fd = fd,
                                   .checked = checked,
-                                  .beat_ns = clock_monotonic () + HEARTBEAT };
+                                  .plain = plain,
+                                  .begun = plain,
+                                  .beat_ns = plain ? INT64_MAX : clock_monotonic () + HEARTBEAT };
   api->streams[api->stream_count++] = reply->host;
   api->streaming++;
   buffer_free (&http->text);
@@ -195,18 +204,30 @@ stream_answer (struct api *api, const struct http_request *request, char *words,
                                .endless = true };
   if (!checked) {
     http->status = 200;
-    http->type = "text/event-stream";
+    http->type = plain ? "text/plain;charset=utf-8" : "text/event-stream";
   }
+}
+
+/* What other hosts ask the UNIX socket for: who asks sees there what he would see as its client. */
+void
+api_answer_socket (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
+{
+  struct buffer text = { 0 };
+
+  api_viewer_words (request, &text);
+  buffer_printf (&text, "%s\n", api_value (ask, "request"));
+  buffer_add (&text, "", 1);
+  stream_answer (api, request, text.data, NULL, true, reply);
 }
 
 void
 api_answer_stream (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  stream_answer (api, request, request_of (ask), NULL, reply);
+  stream_answer (api, request, request_of (request, ask), NULL, false, reply);
 }
 
 void
 api_answer_watch (struct api *api, const struct http_request *request, struct api_ask *ask, struct http_reply *reply)
 {
-  stream_answer (api, request, api_now_words (ask, "watch"), ask->route, reply);
+  stream_answer (api, request, api_now_words (request, ask, "watch"), ask->route, false, reply);
 }

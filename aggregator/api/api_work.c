@@ -330,8 +330,9 @@ take_fresh (struct api *api)
 
 /* As api_read.h has them. */
 static void
-words_make (struct api_work *work, const struct api_ask *ask)
+words_make (struct api_work *work, const struct viewer *viewer, const struct api_ask *ask)
 {
+  char who[VIEWER_TEXT_SIZE];
   struct api *api = work->api;
   const char *part = api_value_of_path (ask), *path = ask->route->path;
 
@@ -343,6 +344,8 @@ words_make (struct api_work *work, const struct api_ask *ask)
   for (size_t i = 0; i < API_SETTINGS; i++)
     word_add (work, memory_string (api->settings[i]));
   pthread_mutex_unlock (&api->lock);
+  viewer_write (viewer, who);
+  word_add (work, memory_string (who));
   word_add (work, memory_string (take_fresh (api) ? "fresh" : ""));
   word_add (work,
             memory_format ("%.*s%s%s", (int) strcspn (path, "{"), path, part ? part : "", api_route_tail (ask->route)));
@@ -382,7 +385,7 @@ api_answer_history (struct api *api, const struct http_request *request, struct 
   work->child = (struct child){ .in = -1, .out = -1, .err = -1 };
   work->out = -1;
   work->until_ns = clock_monotonic () + QUEUE_MOST;
-  words_make (work, ask);
+  words_make (work, http_request_viewer (request), ask);
   works_add (api, work);
   buffer_free (&reply->text);
   *reply = (struct http_reply){

@@ -10,7 +10,7 @@
 #define BLOCK_ROWS 32768                        /* of a block: a page of a column in Parquet, a record batch in Arrow */
 #define BLOCK_BYTES ((size_t) 4 * 1024 * 1024)  /* of a block of wide rows */
 #define POOL_BLOCKS ((size_t) 32 * 1024 * 1024) /* bytes of all blocks, */
-#define POOL_FORMS ((size_t) 96 * 1024 * 1024)  /* and of what the form keeps, encoded */
+#define POOL_FORMS ((size_t) 64 * 1024 * 1024)  /* and of what the form keeps, encoded */
 #define LEVEL 3                                 /* of zstd: its own default */
 
 /* ---- the pool ---- */

@@ -10,7 +10,7 @@
 #include "synop/memory.h"
 
 #define GROUP_ROWS (1024 * 1024)
-#define GROUP_BYTES ((size_t) 64 * 1024 * 1024) /* compressed */
+#define GROUP_BYTES ((size_t) 32 * 1024 * 1024) /* compressed */
 
 static void *
 parquet_create (struct columnar *table)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "synop/file.h"
 #include "synop/local_socket.h"
 #include "synop/log.h"
+#include "synop/memory.h"
 
 #define READ_AT_ONCE 65536
 #define RETRY_MS 250
@@ -22,42 +24,50 @@ is_refusal (const struct buffer *answer)
   return answer->length >= 6 && memcmp (answer->data, "error ", 6) == 0;
 }
 
+/* On the way to it, or by it. */
 static void
-log_refusal (const struct buffer *answer)
+log_refusal (const struct reach *reach, const struct buffer *answer)
 {
-  size_t length = answer->length - 6;
+  char *text = memory_copy (answer->data + 6, answer->length - 6);
+  bool far = *reach->url && strstr (text, reach->url);
 
-  if (length && answer->data[answer->length - 1] == '\n')
-    length--;
-  log_error ("the aggregator says: %.*s", (int) length, answer->data + 6);
+  text[strcspn (text, "\n")] = '\0';
+  log_error ("%s%s", far ? "" : "the aggregator says: ", text);
+  free (text);
 }
 
 void
-client_log_no_answer (const struct options *options, const struct error *error)
+client_log_no_answer (const struct options *options, const struct reach *reach, const struct error *error)
 {
-  if (errno == EACCES)
+  if (reach->chosen)
+    log_error ("%s", error->text);
+  else if (errno == EACCES)
     local_socket_log_forbidden (options->socket, error->text);
   else
-    log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where", error->text,
-               config_source (options->config, "aggregator", "socket"));
+    log_error ("%s; is an aggregator running? [aggregator] socket (%s) or --socket says where, and --url, SYNOP_URL or "
+               "[access] url where one answers over HTTP",
+               error->text, config_source (options->config, "aggregator", "socket"));
 }
 
 int
 client_status (const struct options *options)
 {
   struct buffer answer = { 0 };
+  struct reach reach;
   struct error error;
   int code = 1;
 
-  if (local_socket_request (options->socket, options->json ? "status\n" : "status\ttable\n", &answer, &error) < 0)
-    client_log_no_answer (options, &error);
+  reach_init (&reach, options);
+  if (reach_request (&reach, options->json ? "status\n" : "status\ttable\n", &answer, &error) < 0)
+    client_log_no_answer (options, &reach, &error);
   else if (is_refusal (&answer))
-    log_refusal (&answer);
+    log_refusal (&reach, &answer);
   else if (answer.length == 0)
     log_error ("%s: the aggregator closed without an answer", options->socket);
   else
     code = file_print (&answer);
   buffer_free (&answer);
+  reach_free (&reach);
   return code;
 }
 
@@ -65,6 +75,7 @@ client_status (const struct options *options)
 
 struct tail {
   const struct options *options;
+  struct reach reach;
   struct buffer request, lines;
   uint64_t shown;
   bool again; /* not the first time that it attaches */
@@ -110,7 +121,7 @@ show_lines (struct tail *tail)
     tail->shown++;
   }
   if (is_refusal (&whole)) {
-    log_refusal (&whole);
+    log_refusal (&tail->reach, &whole);
     return TAIL_FAILED;
   }
   if (file_print (&whole) != 0)
@@ -126,8 +137,6 @@ follow (struct tail *tail, int fd)
   struct pollfd ready[] = { { .fd = fd, .events = POLLIN }, { .fd = STDOUT_FILENO, .events = 0 } };
 
   buffer_clear (&tail->lines); /* drops half a line of the last connection */
-  if (send (fd, tail->request.data, tail->request.length, MSG_NOSIGNAL) < 0)
-    return TAIL_LOST;
   for (;;) {
     ssize_t got;
     if (poll (ready, 2, -1) < 0 && errno != EINTR)
@@ -137,7 +146,7 @@ follow (struct tail *tail, int fd)
     if (!ready[0].revents)
       continue;
     got = recv (fd, buffer_reserve (&tail->lines, READ_AT_ONCE), READ_AT_ONCE, 0);
-    if (got == 0 || (got < 0 && errno != EINTR))
+    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
       return TAIL_LOST;
     if (got > 0) {
       enum tail_end end;
@@ -158,14 +167,14 @@ attach (struct tail *tail)
 
   for (;;) {
     struct pollfd reader = { .fd = STDOUT_FILENO };
-    fd = local_socket_connect (tail->options->socket, &error);
+    fd = reach_begin (&tail->reach, buffer_text (&tail->request), &error);
     if (fd >= 0 || !tail->again)
       break;
     if (poll (&reader, 1, RETRY_MS) > 0)
       return -1; /* nobody reads what we show */
   }
   if (fd < 0)
-    client_log_no_answer (tail->options, &error);
+    client_log_no_answer (tail->options, &tail->reach, &error);
   else if (tail->again)
     log_info ("attached again");
   return fd;
@@ -177,8 +186,9 @@ client_tail (const struct options *options)
   struct tail tail = { .options = options };
   enum tail_end end = make_request (&tail) < 0 ? TAIL_FAILED : TAIL_LOST;
 
+  reach_init (&tail.reach, options);
   if (end == TAIL_LOST)
-    filters_check_stream (options);
+    filters_check_stream (options, &tail.reach);
   while (end == TAIL_LOST) {
     int fd = attach (&tail);
     if (fd < 0) {
@@ -195,5 +205,6 @@ client_tail (const struct options *options)
   }
   buffer_free (&tail.request);
   buffer_free (&tail.lines);
+  reach_free (&tail.reach);
   return end == TAIL_DONE ? 0 : 1;
 }

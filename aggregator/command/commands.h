@@ -7,6 +7,7 @@
 #include "aggregator/config/options.h"
 #include "aggregator/history/history_read.h"
 #include "aggregator/history/replay_progress.h"
+#include "aggregator/reach/reach.h"
 #include "synop/error.h"
 
 /* Clients of a running aggregator's UNIX socket. */
@@ -24,17 +25,21 @@ int query_run (const struct options *options);    /* how a metric went */
 int trace_run (const struct options *options);    /* traces of a job, made one */
 int send_run (const struct options *options);     /* what senders would send, and what it costs */
 
+int token_run (const struct options *options); /* makes a user's token, or revokes them */
+
 int aggregator_keys_command (int argc, char **argv); /* makes, admits, lists and revokes keys; argv[0] is "keys" */
 
 /* ---- shared ---- */
 
 /* Logs a failed request to `options->socket`, with errno as it was left, and what to do about it. */
-void client_log_no_answer (const struct options *options, const struct error *error);
+void client_log_no_answer (const struct options *options, const struct reach *reach, const struct error *error);
 
 const char *replay_path (const struct options *options); /* of the history */
 /* The interval, for the commands that read it. */
 int replay_interval (const struct options *options, const char *section, struct history_query *query,
                      struct error *error);
+/* The interval as parameters, which an aggregator reads as this host does, whatever its time of day is. */
+void command_interval (struct reach_question *question, const struct history_query *query);
 /* Logs what was broken; returns the exit code. */
 int replay_broken (const char *path, const char *what, size_t broken);
 
@@ -46,7 +51,7 @@ void catch_up (const struct options *options, int64_t to_ns);
 /* Warns of patterns of --node and --group that match nothing, since a misspelt one shows nothing. It is no error: a
  * node or group may come later. For the stream the aggregator is asked for the names; the caller reports one that
  * does not answer. */
-void filters_check_stream (const struct options *options);
+void filters_check_stream (const struct options *options, const struct reach *reach);
 void filters_check_history (const struct options *options, struct history_file *file,
                             const struct history_query *query);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "synop/globs.h"
-#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define NAMED 50 /* names that a warning lists */
@@ -104,11 +103,11 @@ check (const char *option, const char *list, const struct known *known, size_t c
 /* Requests names, each on a line; `seen` (may be NULL) gets those not marked "never" behind a tab. False when there
  * is no answer. */
 static bool
-names_request (const char *socket, const char *request, struct buffer *names, struct buffer *seen)
+names_request (const struct reach *reach, const char *request, struct buffer *names, struct buffer *seen)
 {
   struct buffer answer = { 0 };
   struct error error;
-  bool answered = local_socket_request (socket, request, &answer, &error) == 0 && answer.length > 0 &&
+  bool answered = reach_request (reach, request, &answer, &error) == 0 && answer.length > 0 &&
                   (answer.length < 6 || memcmp (answer.data, "error ", 6) != 0);
   const char *at = answer.data, *end;
 
@@ -125,15 +124,15 @@ names_request (const char *socket, const char *request, struct buffer *names, st
 }
 
 void
-filters_check_stream (const struct options *options)
+filters_check_stream (const struct options *options, const struct reach *reach)
 {
   struct known groups = { "no node has a group", " so far; there are ", { 0 } };
   struct known nodes[] = { { .names = { 0 } }, { "no node", " was seen so far; listed are ", { 0 } } };
   struct known all = { "there is no node", "; there are ", { 0 } };
 
-  if (*options->group && names_request (options->socket, "groups\n", &groups.names, NULL))
+  if (*options->group && names_request (reach, "groups\n", &groups.names, NULL))
     check ("group", options->group, &groups, 1, &groups);
-  if (*options->node && names_request (options->socket, "nodes\n", &nodes[1].names, &nodes[0].names)) {
+  if (*options->node && names_request (reach, "nodes\n", &nodes[1].names, &nodes[0].names)) {
     all.names = nodes[1].names;
     check ("node", options->node, nodes, 2, &all);
   }
@@ -197,11 +196,12 @@ filters_check_history (const struct options *options, struct history_file *file,
                            { "the history has nothing of node", " in that time, but at others: ", { 0 } },
                            { "the history has no node", "; listed, and not in it, are ", { 0 } } };
   struct known all = { "there is no node", "; the history has ", { 0 } };
+  char none[] = "";
 
   if (*options->group && names_of_groups (file, &groups.names))
     check ("group", options->group, &groups, 1, &groups);
   if (*options->node && names_of_nodes (file, query, &nodes[1].names, &nodes[0].names)) {
-    names_request (options->socket, "nodes\n", &nodes[2].names, NULL);
+    names_request (&(struct reach){ .socket = options->socket, .url = none }, "nodes\n", &nodes[2].names, NULL);
     all.names = nodes[1].names;
     check ("node", options->node, nodes, 3, &all);
   }

@@ -66,7 +66,7 @@ job_run (const struct options *options)
   if (make_request (options, &request) < 0)
     code = 2;
   else if (local_socket_request (options->socket, request.data, &answer, &error) < 0)
-    client_log_no_answer (options, &error);
+    client_log_no_answer (options, &(struct reach){ 0 }, &error);
   else
     code = take_answer (options, &answer);
   buffer_free (&request);

@@ -1,148 +1,16 @@
 /* See commands.h. */
 #include "aggregator/command/commands.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "aggregator/history/history_file.h"
 #include "aggregator/history/job_json.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/jobs/jobs.h"
-#include "aggregator/report/job_words.h"
-#include "synop/clock.h"
+#include "aggregator/report/job_list_table.h"
 #include "synop/file.h"
 #include "synop/globs.h"
 #include "synop/log.h"
-#include "synop/memory.h"
 
-#define COLUMNS 11
-#define TEXT_CELL 38 /* characters */
-
-/* ---- the table ---- */
-
-#define CELL sizeof (struct words)
-struct cells {
-  char text[COLUMNS][CELL];
-};
-
-static const char *const titles[COLUMNS] = { "JOB",      "USER", "NAME",     "STATE",  "NODES", "STARTED",
-                                             "DURATION", "CPU%", "CPU TIME", "MEMORY", "ENERGY" };
-static const bool rights[COLUMNS] = { [4] = true, [6] = true, [7] = true, [8] = true, [9] = true, [10] = true };
-
-static void
-cell_text (char cell[CELL], const char *text)
-{
-  strcpy (cell, *text ? words_short (text, TEXT_CELL).text : "-");
-}
-
-static void
-cell_time (char cell[CELL], int64_t ns)
-{
-  time_t seconds = (time_t) (ns / NS_PER_S);
-  struct tm tm;
-
-  if (!localtime_r (&seconds, &tm) || strftime (cell, CELL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-    strcpy (cell, "-");
-}
-
-/* "3-04:05:06", "04:05:06", as schedulers write it. */
-static void
-cell_duration (char cell[CELL], double seconds)
-{
-  long long whole = seconds > 0 && seconds < 1e12 ? (long long) (seconds + 0.5) : 0;
-
-  if (isnan (seconds))
-    strcpy (cell, "-");
-  else if (whole >= 86400)
-    snprintf (cell, CELL, "%lld-%02lld:%02lld:%02lld", whole / 86400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
-  else
-    snprintf (cell, CELL, "%02lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-/* A number of the summary, which job_summary_write wrote: the first of that name, behind `from` if that is there. */
-static double
-summary_number (const char *summary, const char *from, const char *name)
-{
-  char key[64];
-  const char *at = from ? strstr (summary, from) : summary;
-  double number;
-
-  snprintf (key, sizeof key, "\"%s\":", name);
-  at = at ? strstr (at, key) : NULL;
-  return at && sscanf (at + strlen (key), "%lf", &number) == 1 ? number : nan ("");
-}
-
-static void
-fill (struct cells *cells, const struct job_record *job, int64_t now_ns)
-{
-  double efficiency = summary_number (job->summary, NULL, "cpu_efficiency");
-  int64_t end_ns = job->ended_ns ? job->ended_ns : now_ns;
-
-  cell_text (cells->text[0], job->shown);
-  cell_text (cells->text[1], job->user);
-  cell_text (cells->text[2], *job->name ? job->name : job->command);
-  strcpy (cells->text[3], job->ended_ns ? "ended" : "running");
-  snprintf (cells->text[4], CELL, "%zu", job->node_count);
-  cell_time (cells->text[5], job->started_ns);
-  cell_duration (cells->text[6], (double) (end_ns - job->started_ns) / (double) NS_PER_S);
-  if (isnan (efficiency))
-    strcpy (cells->text[7], "-");
-  else
-    snprintf (cells->text[7], CELL, "%.1f", efficiency);
-  cell_duration (cells->text[8], summary_number (job->summary, NULL, "cpu_time"));
-  strcpy (cells->text[9], words_value (summary_number (job->summary, "\"memory_peak\":{", "bytes"), "B").text);
-  strcpy (cells->text[10], words_value (summary_number (job->summary, NULL, "energy_kwh") * 1000, "Wh").text);
-}
-
-/* Characters, not bytes. */
-static int
-width (const char *text)
-{
-  int count = 0;
-
-  for (; *text; text++)
-    count += ((unsigned char) *text & 0xc0) != 0x80;
-  return count;
-}
-
-static void
-add_cells (struct buffer *out, const char *const *texts, const int *widths)
-{
-  for (int i = 0; i < COLUMNS; i++) {
-    int pad = widths[i] - width (texts[i]);
-    bool last = i == COLUMNS - 1;
-    buffer_printf (out, "%s%*s%s%*s", i ? "  " : "", rights[i] ? pad : 0, "", texts[i], rights[i] || last ? 0 : pad,
-                   "");
-  }
-  buffer_add_string (out, "\n");
-}
-
-static void
-table (struct buffer *out, const struct job_list *list)
-{
-  struct cells *rows = memory_new (list->count, sizeof *rows);
-  int widths[COLUMNS];
-  int64_t now = clock_wall ();
-
-  for (int i = 0; i < COLUMNS; i++)
-    widths[i] = width (titles[i]);
-  for (size_t row = 0; row < list->count; row++) {
-    fill (&rows[row], &list->jobs[row], now);
-    for (int i = 0; i < COLUMNS; i++)
-      widths[i] = width (rows[row].text[i]) > widths[i] ? width (rows[row].text[i]) : widths[i];
-  }
-  add_cells (out, titles, widths);
-  for (size_t row = 0; row < list->count; row++) {
-    const char *texts[COLUMNS];
-    for (int i = 0; i < COLUMNS; i++)
-      texts[i] = rows[row].text[i];
-    add_cells (out, texts, widths);
-  }
-  free (rows);
-}
+#define JOBS_MOST "10000"
 
 /* ---- the command ---- */
 
@@ -160,33 +28,43 @@ show (const struct options *options, struct job_list *list)
     json_newline (&json);
   }
   if (!options->json)
-    table (&text, list);
+    job_list_table (&text, list);
   code = file_print (options->json ? &json.out : &text);
   json_free (&json);
   buffer_free (&text);
   return code;
 }
 
-int
-job_list_run (const struct options *options)
+static int
+ask_far (const struct options *options, const struct reach *reach, const struct history_query *when)
 {
-  struct history_query when;
-  struct job_query query = { .running = options->running };
+  struct reach_question question = { 0 };
+  int code;
+
+  reach_path (&question, "jobs");
+  command_interval (&question, when);
+  reach_parameter (&question, "user", options->user);
+  reach_parameter (&question, "running", options->running ? "yes" : "");
+  reach_parameter (&question, "limit", JOBS_MOST);
+  reach_parameter (&question, "format", options->json ? "lines" : "table");
+  code = reach_print (reach, &question);
+  reach_question_free (&question);
+  return code;
+}
+
+static int
+list_near (const struct options *options, const struct history_query *when)
+{
+  struct job_query query = { .from_ns = when->from_ns, .to_ns = when->to_ns, .running = options->running };
   struct job_list list = { 0 };
   struct history_file *file;
   struct globs users;
   struct error error;
   int code = 1;
 
-  if (replay_interval (options, "jobs", &when, &error) < 0) {
-    log_error ("%s", error.text);
-    return 2;
-  }
-  query.from_ns = when.from_ns;
-  query.to_ns = when.to_ns;
   globs_init (&users, options->user);
   query.users = &users;
-  catch_up (options, when.to_ns);
+  catch_up (options, when->to_ns);
   file = history_file_open (replay_path (options), &error);
   if (file && job_store_list (file, &query, &list, &error) == 0)
     code = show (options, &list);
@@ -200,5 +78,23 @@ job_list_run (const struct options *options)
   history_file_close (file);
   job_list_free (&list);
   globs_free (&users);
+  return code;
+}
+
+int
+job_list_run (const struct options *options)
+{
+  struct history_query when;
+  struct reach reach;
+  struct error error;
+  int code;
+
+  if (replay_interval (options, "jobs", &when, &error) < 0) {
+    log_error ("%s", error.text);
+    return 2;
+  }
+  reach_init (&reach, options);
+  code = reach_is_far (&reach, replay_path (options)) ? ask_far (options, &reach, &when) : list_near (options, &when);
+  reach_free (&reach);
   return code;
 }

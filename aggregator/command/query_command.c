@@ -1,6 +1,7 @@
 /* See commands.h: "query METRIC". */
 #include "aggregator/command/commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,13 +13,13 @@
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/globs.h"
-#include "synop/local_socket.h"
 #include "synop/log.h"
 
 #define WIDTH_DEFAULT 80
 #define HEIGHT_DEFAULT 24
 #define WIDTH_MIN 40
 #define HEIGHT_MIN 10
+#define SIZE_MOST 1000 /* that is asked of others */
 
 /* ---- the question ---- */
 
@@ -271,7 +272,7 @@ answer_now (const struct options *options, const struct query *query, struct buf
 }
 
 static int
-ask_now (const struct options *options, const struct query *query)
+ask_now (const struct options *options, const struct reach *reach, const struct query *query)
 {
   struct buffer request = { 0 }, line = { 0 };
   struct error error;
@@ -280,8 +281,8 @@ ask_now (const struct options *options, const struct query *query)
 
   if (query_instant_request (query, &request, &key, &error) < 0)
     code = refuse (options, key, &error);
-  else if (local_socket_request (options->socket, buffer_text (&request), &line, &error) < 0)
-    client_log_no_answer (options, &error);
+  else if (reach_request (reach, buffer_text (&request), &line, &error) < 0)
+    client_log_no_answer (options, reach, &error);
   else
     code = answer_now (options, query, &line);
   buffer_free (&request);
@@ -289,8 +290,101 @@ ask_now (const struct options *options, const struct query *query)
   return code;
 }
 
+/* ---- of the past, from an aggregator of which the history is ---- */
+
 static int
-run (const struct options *options, const struct query *query, int64_t now_ns, int64_t to_ns)
+put_far (void *context, const void *bytes, size_t length, struct error *error)
+{
+  (void) error;
+  buffer_add (context, bytes, length);
+  return 0;
+}
+
+static void
+add_look (const struct options *options, struct reach_question *question)
+{
+  static const char *const canvases[] = { "terminal", "png", "svg", "pdf" };
+  struct query_look look = look_of (options);
+  char number[24];
+
+  if (*options->output_path)
+    query_canvas_of (options->output_path, &look.canvas);
+  reach_parameter (question, "canvas", canvases[look.canvas]);
+  snprintf (number, sizeof number, "%zu", look.width < SIZE_MOST ? look.width : SIZE_MOST);
+  reach_parameter (question, "width", number);
+  snprintf (number, sizeof number, "%zu", look.height < SIZE_MOST ? look.height : SIZE_MOST);
+  reach_parameter (question, "height", number);
+  reach_parameter (question, "colour", look.colour ? "yes" : "");
+}
+
+/* Times as this host reads them; none that was not given. */
+static void
+add_times (const struct options *options, const struct query *query, int64_t now_ns, struct reach_question *question)
+{
+  struct history_query when;
+  char text[CLOCK_TEXT_SIZE];
+  struct error error;
+  const char *key;
+
+  if (query_interval (query, now_ns, &when.from_ns, &when.to_ns, &key, &error) < 0)
+    return;
+  if (*options->from) {
+    clock_text (when.from_ns, text);
+    reach_parameter (question, "from", text);
+  }
+  if (*options->to) {
+    clock_text (when.to_ns, text);
+    reach_parameter (question, "to", text);
+  }
+}
+
+static int
+ask_far (const struct options *options, const struct reach *reach, const struct query *query, int64_t now_ns)
+{
+  static const char *const forms[] = {
+    [QUERY_FORMAT_TABLE] = "table", [QUERY_FORMAT_JSON] = "json",     [QUERY_FORMAT_CSV] = "csv",
+    [QUERY_FORMAT_PLOT] = "plot",   [QUERY_FORMAT_LEVELS] = "levels", [QUERY_FORMAT_PARQUET] = "parquet",
+    [QUERY_FORMAT_ARROW] = "arrow"
+  };
+  const struct {
+    const char *key, *value;
+  } given[] = { { "metric", options->metric },
+                { "node", options->node },
+                { "row", options->row },
+                { "job", options->of_job },
+                { "user", options->user },
+                { "scheduler", options->scheduler },
+                { "step", options->step },
+                { "rows", options->rows ? "yes" : "" },
+                { "rate", options->rate ? "yes" : "" },
+                { "combined", options->combined ? "yes" : "" },
+                { "fold", options->fold },
+                { "top", options->top },
+                { "bottom", options->bottom },
+                { "format", forms[format_of (options)] } };
+  struct reach_question question = { 0 };
+  struct buffer answer = { 0 };
+  struct error error;
+  int code = 1;
+
+  reach_path (&question, "query");
+  for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+    reach_parameter (&question, given[i].key, given[i].value);
+  add_times (options, query, now_ns, &question);
+  add_look (options, &question);
+  if (options->list)
+    log_error ("%s: --list reads the history, which is on the aggregator's host", reach->url);
+  else if (reach_ask (reach, &question, &answer, put_far, &error) == 0)
+    code = put (options, &answer);
+  else
+    log_error ("%s", error.text);
+  reach_question_free (&question);
+  buffer_free (&answer);
+  return code;
+}
+
+static int
+run_near (const struct options *options, const struct query *query, int64_t now_ns, int64_t to_ns)
 {
   struct history_file *file;
   struct error error;
@@ -314,16 +408,20 @@ query_run (const struct options *options)
   int64_t now = clock_wall (), from, to;
   const char *key;
   struct error error;
+  struct reach reach;
   int code = 2;
 
+  reach_init (&reach, options);
   if (check_output (options, &error) < 0 || read_query (options, &query, &error) < 0)
     log_error ("%s", error.text);
   else if (options->now && !options->list)
-    code = ask_now (options, &query);
+    code = ask_now (options, &reach, &query);
   else if (query_interval (&query, now, &from, &to, &key, &error) < 0)
     fault (options, key, &error), log_error ("%s", error.text);
   else
-    code = run (options, &query, now, to);
+    code = reach_is_far (&reach, replay_path (options)) ? ask_far (options, &reach, &query, now)
+                                                        : run_near (options, &query, now, to);
+  reach_free (&reach);
   query_free (&query);
   return code;
 }

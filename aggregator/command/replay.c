@@ -44,6 +44,17 @@ replay_interval (const struct options *options, const char *section, struct hist
                        to);
 }
 
+void
+command_interval (struct reach_question *question, const struct history_query *query)
+{
+  char text[CLOCK_TEXT_SIZE];
+
+  clock_text (query->from_ns, text);
+  reach_parameter (question, "from", text);
+  clock_text (query->to_ns, text);
+  reach_parameter (question, "to", text);
+}
+
 int
 replay_broken (const char *path, const char *what, size_t broken)
 {
@@ -114,7 +125,7 @@ show_history (const struct options *options, struct history_file *file, struct h
   filters_check_history (options, file, query);
   view = view_of (&choice);
   replay.outlet = outlet_create (STDOUT_FILENO, OUTLET_OPEN, SIZE_MAX, &dropped);
-  reader = stream_attach (stream, &filter, replay.outlet, write_lines, &replay);
+  reader = stream_attach (stream, &filter, &viewer_all, replay.outlet, write_lines, &replay);
   replay_progress_init (&progress, "replay");
   result = history_read (file, query, &(struct history_into){ &view, stream, &replay.ended, &progress }, broken, error);
   replay_progress_end (&progress);
@@ -125,24 +136,55 @@ show_history (const struct options *options, struct history_file *file, struct h
   return result < 0 ? result : replay.code;
 }
 
-int
-replay_run (const struct options *options)
+static int
+replay_near (const struct options *options, struct history_query *query)
 {
-  struct history_query query = { 0 };
   struct history_file *file;
   struct error error;
   size_t broken = 0;
   int result;
 
-  if (replay_interval (options, "replay", &query, &error) < 0) {
-    log_error ("%s", error.text);
-    return 2;
-  }
-  catch_up (options, query.to_ns);
+  catch_up (options, query->to_ns);
   file = history_file_open (replay_path (options), &error);
-  result = file ? show_history (options, file, &query, &broken, &error) : -1;
+  result = file ? show_history (options, file, query, &broken, &error) : -1;
   history_file_close (file);
   if (result < 0)
     log_error ("%s", error.text);
   return result ? 1 : replay_broken (replay_path (options), "chunks or events", broken);
+}
+
+static int
+replay_far (const struct options *options, const struct reach *reach, const struct history_query *query)
+{
+  struct reach_question question = { 0 };
+  int code;
+
+  reach_path (&question, "lines");
+  command_interval (&question, query);
+  reach_parameter (&question, "node", options->node);
+  reach_parameter (&question, "group", options->group);
+  reach_parameter (&question, "type", options->type);
+  reach_parameter (&question, "format", "lines");
+  code = reach_print (reach, &question);
+  reach_question_free (&question);
+  return code;
+}
+
+int
+replay_run (const struct options *options)
+{
+  struct history_query query = { 0 };
+  struct reach reach;
+  struct error error;
+  int code;
+
+  if (replay_interval (options, "replay", &query, &error) < 0) {
+    log_error ("%s", error.text);
+    return 2;
+  }
+  reach_init (&reach, options);
+  code = reach_is_far (&reach, replay_path (options)) ? replay_far (options, &reach, &query)
+                                                      : replay_near (options, &query);
+  reach_free (&reach);
+  return code;
 }

@@ -13,13 +13,16 @@
 #include <unistd.h>
 
 #include "aggregator/command/export.h"
+#include "aggregator/command/job_archive.h"
 #include "aggregator/report/job_document.h"
 #include "aggregator/report/job_report.h"
 #include "aggregator/report/job_report_write.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 
 #define WIDTH_MIN 40
+#define WIDTH_MAX ((size_t) 1000) /* that is asked of others */
 
 struct command {
   const struct options *options;
@@ -147,6 +150,28 @@ write_report (struct command *command, struct output *output, struct error *erro
   return result;
 }
 
+/* The metrics that a schema wants, and no node measured, are a warning. */
+static void
+write_archive (struct command *command)
+{
+  const struct options *options = command->options;
+  struct job_archive archive = { .root = options->output_path,
+                                 .cluster = options->cluster,
+                                 .choice = { options->job, options->user, options->scheduler },
+                                 .report = command->report,
+                                 .file = command->file };
+  struct error error;
+  int result = job_archive_write (&archive, &error);
+
+  if (result == 0 && archive.missing.length)
+    log_warning ("job %s: no node measured %s, which ClusterCockpit's schemas want", command->report->shown,
+                 buffer_text (&archive.missing));
+  report_note (command, result, archive.path, &error);
+  command->report->broken += archive.broken;
+  buffer_free (&archive.missing);
+  free (archive.path);
+}
+
 static void
 show_report (struct command *command)
 {
@@ -264,22 +289,98 @@ read_report (struct command *command, struct error *error)
   return command->report;
 }
 
-int
-report_run (const struct options *options)
+/* ---- from an aggregator of which the history is ---- */
+
+static int
+put_far (void *context, const void *bytes, size_t length, struct error *error)
+{
+  (void) error;
+  buffer_add (context, bytes, length);
+  return 0;
+}
+
+static int
+ask_far (const struct command *command, const struct reach *reach, const char *format, struct buffer *answer,
+         struct error *error)
+{
+  const struct options *options = command->options;
+  const struct job_look look =
+      text_look (&(struct output){ .path = *options->output_path ? options->output_path : NULL });
+  struct reach_question question = { 0 };
+  char width[24];
+  int result;
+
+  snprintf (width, sizeof width, "%zu", look.width < WIDTH_MAX ? look.width : WIDTH_MAX);
+  reach_path (&question, "jobs/");
+  reach_path (&question, options->job);
+  reach_path (&question, "/report");
+  reach_parameter (&question, "format", format);
+  reach_parameter (&question, "user", options->user);
+  reach_parameter (&question, "scheduler", options->scheduler);
+  reach_parameter (&question, "width", width);
+  reach_parameter (&question, "colour", look.colour ? "yes" : "");
+  reach_parameter (&question, "ascii", look.utf8 ? "" : "yes");
+  result = reach_ask (reach, &question, answer, put_far, error);
+  reach_question_free (&question);
+  return result;
+}
+
+/* `path` "": standard output. */
+static void
+fetch (struct command *command, const struct reach *reach, const char *format, const char *path)
+{
+  struct buffer answer = { 0 };
+  struct error error;
+  int result = ask_far (command, reach, format, &answer, &error);
+
+  if (result == 0 && *path)
+    result = document_write (path, &answer, &error);
+  else if (result == 0)
+    command->failed |= file_print (&answer) != 0;
+  report_note (command, result, *path ? path : NULL, &error);
+  buffer_free (&answer);
+}
+
+static int
+report_far (const struct options *options, const struct reach *reach)
+{
+  static const char *const forms[] = {
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json", [REPORT_CSV] = "csv", [REPORT_JOBSTATS] = "jobstats"
+  };
+  struct command command = { .options = options };
+  bool files = *options->pdf || *options->html;
+
+  if (*options->csv || *options->hdf5 || *options->parquet || *options->arrow || options->report == REPORT_PERFMON) {
+    log_error ("%s: tables (--csv, --hdf5, --parquet, --arrow) and --format perfmon are made of the history, on the "
+               "aggregator's host",
+               reach->url);
+    return 1;
+  }
+  if (options->report != REPORT_TEXT || *options->output_path || !files)
+    fetch (&command, reach, forms[options->report], options->output_path);
+  if (*options->pdf && !command.failed)
+    fetch (&command, reach, "pdf", options->pdf);
+  if (*options->html && !command.failed)
+    fetch (&command, reach, "html", options->html);
+  return command.failed ? 1 : 0;
+}
+
+static int
+report_near (const struct options *options)
 {
   struct command command = { .options = options };
   struct error error;
   bool files =
       *options->pdf || *options->html || *options->csv || *options->hdf5 || *options->parquet || *options->arrow;
 
-  if (check_paths (options) < 0)
-    return 2;
   if (!read_report (&command, &error)) {
     log_error ("%s", error.text);
     history_file_close (command.file);
     return 1;
   }
-  if (options->report != REPORT_TEXT || *options->output_path || !files)
+  if (options->report == REPORT_CLUSTERCOCKPIT)
+    write_archive (&command);
+  else if (options->report != REPORT_TEXT || *options->output_path || !files)
     show_report (&command);
   write_document (&command, job_report_pdf, options->pdf);
   write_document (&command, job_report_html, options->html);
@@ -291,4 +392,18 @@ report_run (const struct options *options)
   job_report_destroy (command.report);
   history_file_close (command.file);
   return command.failed ? 1 : 0;
+}
+
+int
+report_run (const struct options *options)
+{
+  struct reach reach;
+  int code;
+
+  if (check_paths (options) < 0)
+    return 2;
+  reach_init (&reach, options);
+  code = reach_is_far (&reach, replay_path (options)) ? report_far (options, &reach) : report_near (options);
+  reach_free (&reach);
+  return code;
 }

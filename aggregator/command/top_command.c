@@ -52,7 +52,11 @@ top_command (const struct options *options)
                                          [OPTIONS_VIEW_EVENTS] = VIEW_EVENTS,
                                          [OPTIONS_VIEW_NODE] = VIEW_NODE };
 
-  return top_run (&(struct top_options){ .socket = options->socket,
+  struct reach reach;
+  int code;
+
+  reach_init (&reach, options);
+  code = top_run (&(struct top_options){ .reach = &reach,
                                          .once = options->once,
                                          .width = (int) options->width,
                                          .view = views[options->view],
@@ -62,4 +66,6 @@ top_command (const struct options *options)
                                          .node = options->node,
                                          .past_context = (void *) options,
                                          .past = give_past });
+  reach_free (&reach);
+  return code;
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregator/config/options_private.h"
 #include "aggregator/views/view.h"
@@ -27,6 +28,7 @@ const char *const options_commands[] = {
   [COMMAND_TOP] = "top",
   [COMMAND_TRACE] = "trace",
   [COMMAND_SEND] = "send",
+  [COMMAND_TOKEN] = "token",
   "keys",
   NULL,
 };
@@ -112,6 +114,13 @@ types_of_views (const struct view *const *views)
   return types;
 }
 
+/* Hosts that have no aggregator have the commands' file alone, which says where it is. */
+static const char *
+default_file (enum options_command command)
+{
+  return command != COMMAND_SERVE && access (OPTIONS_FILE, R_OK) < 0 ? CLIENT_FILE : OPTIONS_FILE;
+}
+
 static struct config *
 make_config (struct options *options, enum options_command command)
 {
@@ -151,6 +160,8 @@ take_operands (struct options *options, int argc, char **argv, int *at)
     places[0] = &options->job;
   else if (options->command == COMMAND_QUERY)
     places[0] = &options->metric;
+  else if (options->command == COMMAND_TOKEN)
+    places[0] = &options->of_user;
   for (size_t i = 0; i < COUNT_OF (places); i++)
     if (places[i] && !*places[i] && *at < argc)
       *places[i] = argv[(*at)++];
@@ -162,7 +173,7 @@ unexpected (enum options_command command, const char *word, struct error *error)
   if (command == COMMAND_SERVE)
     error_set (error,
                "unexpected argument '%.64s'; a command comes first: synop-aggregator tail, status, keys, replay, "
-               "export, check, jobs, job, report, query, top, trace or send",
+               "export, check, jobs, job, report, query, top, trace, send or token",
                word);
   else
     error_set (error, "unexpected argument '%.64s'; \"synop-aggregator %s --help\" shows what there is", word,
@@ -194,6 +205,8 @@ check_operands (const struct options *options, int argc, char **argv, int at, st
   }
   if (options->command == COMMAND_REPORT && !has_job)
     return error_set (error, "expected \"synop-aggregator report JOBID\"; \"synop-aggregator jobs\" lists the jobs");
+  if (options->command == COMMAND_TOKEN && !(options->of_user && *options->of_user))
+    return error_set (error, "expected \"synop-aggregator token USER\"");
   if (options->command == COMMAND_QUERY && !options->list && !(options->metric && *options->metric))
     return error_set (error, "expected \"synop-aggregator query METRIC\", as load.load_1; \"synop-aggregator query "
                              "--list\" shows what there is");
@@ -217,9 +230,11 @@ check_together (struct options *options, struct error *error)
     return config_error (config, section, "node", error, "combined reports (--type cluster) are of no node");
   if (options->command == COMMAND_EXPORT && !*options->output_path && options->action == ACTION_RUN)
     return config_error (config, section, "output", error, "-o says where to write the tables");
+  if (options->command == COMMAND_REPORT && options->report == REPORT_CLUSTERCOCKPIT && !*options->output_path &&
+      options->action == ACTION_RUN)
+    return config_error (config, section, "output", error, "-o says where the job archive is");
   if (options->json && options->command == COMMAND_REPORT && options->report > REPORT_JSON)
-    return config_error (config, section, "json", error, "does not go with --format %s",
-                         options->report == REPORT_CSV ? "csv" : "perfmon");
+    return config_error (config, section, "json", error, "does not go with another --format");
   if (options->tick_grace_ns > options->tick_period_ns)
     return config_error (config, "ticks", "grace", error, "must be no more than the ticks' period, %.9gs",
                          (double) options->tick_period_ns / NS_PER_S);
@@ -238,7 +253,7 @@ aggregator_options_read (struct options *options, enum options_command command, 
   options->config = make_config (options, command);
   options->program =
       memory_format ("synop-aggregator%s%s", command == COMMAND_SERVE ? "" : " ", options_commands[command]);
-  config_set_program (options->config, options->program, OPTIONS_FILE);
+  config_set_program (options->config, options->program, default_file (command));
   if (config_operands_last (options->config, argc, argv, words, error) < 0 ||
       config_read_arguments (options->config, argc, argv, &at, words, options_take_word, options, error) < 0)
     return -1;

@@ -24,7 +24,8 @@ enum options_command {
   COMMAND_QUERY,
   COMMAND_TOP,
   COMMAND_TRACE,
-  COMMAND_SEND
+  COMMAND_SEND,
+  COMMAND_TOKEN
 };
 enum options_action { ACTION_RUN, ACTION_HELP, ACTION_VERSION, ACTION_PRINT_CONFIG };
 enum options_output { OUTPUT_JSON, OUTPUT_NONE };
@@ -39,7 +40,7 @@ enum options_query_format {
   QUERY_FORMAT_ARROW
 };
 enum options_view { OPTIONS_VIEW_CLUSTER, OPTIONS_VIEW_JOBS, OPTIONS_VIEW_EVENTS, OPTIONS_VIEW_NODE };
-enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS };
+enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPORT_JOBSTATS, REPORT_CLUSTERCOCKPIT };
 
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];
@@ -83,6 +84,7 @@ struct options {
   const char *verb;                                /* of job: "start" or "end" */
   const char *job;                                 /* of job and report */
   int report;                                      /* enum options_report; --json makes it REPORT_JSON */
+  char *cluster;                                   /* of report: CLUSTER or CLUSTER/PART in ClusterCockpit's archive */
   char *pdf, *html, *csv, *hdf5, *parquet, *arrow; /* of report: files; csv, parquet, arrow: folders; "": none */
 
   const char *metric; /* of query, with `list` globs; the rest as struct query has it, "" for none */
@@ -99,6 +101,8 @@ struct options {
   char *sort, *filter, *top_metric;
 
   char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
+  const char *of_user;                                /* of token */
+  bool revoke;
 };
 
 /* `views` must be set. -1 and error: exit with code 2. Call aggregator_options_free in any case. */

@@ -20,6 +20,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
   synop-aggregator send --dry-run            says how many series each sender would send, and what they cost\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
+  synop-aggregator token USER                makes a token by which that user asks from other hosts\n\
   synop-aggregator keys init                 makes the aggregator's keys\n\
   synop-aggregator keys add NODE FILE        admits a node by its public key\n\
   synop-aggregator keys list                 shows who is admitted\n\
@@ -103,6 +104,7 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
   synop-aggregator report 123 --pdf 123.pdf --html 123.html\n\
   synop-aggregator report 123 --csv tables --hdf5 123.h5\n\
   synop-aggregator report 123 --format perfmon -o merged.json\n\
+  synop-aggregator report 123 --format clustercockpit -o /var/lib/cc/job-archive --cluster fritz\n\
 \n";
 
 static const char trace_help[] = "\
@@ -146,12 +148,21 @@ history has of the last hour, and what they cost. Nothing is sent.\n\
   synop-aggregator send --dry-run --price 0.30\n\
 \n";
 
+static const char token_help[] = "\
+synop-aggregator token USER: makes a token and prints it. Whoever has it is that user to the aggregator's HTTP: it goes into\n\
+~/.config/synop/token (0600) on the hosts from which he asks, or where SYNOP_TOKEN_FILE says. The aggregator keeps a hash\n\
+of it and takes it at once. A cluster that runs munged on those hosts needs none.\n\
+\n\
+  synop-aggregator token ana\n\
+  synop-aggregator token ana --revoke\n\
+\n";
+
 void
 aggregator_options_help (const struct options *options, struct buffer *out)
 {
   static const char *const texts[] = { serve_help, tail_help,  status_help, replay_help, export_help,
                                        check_help, jobs_help,  job_help,    report_help, query_help,
-                                       top_help,   trace_help, send_help };
+                                       top_help,   trace_help, send_help,   token_help };
   const struct options_tables *own = &options_tables[options->command];
   struct option *table;
   size_t count = 0;

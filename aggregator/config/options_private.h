@@ -5,7 +5,8 @@
 #include "aggregator/config/options.h"
 
 #define OPTIONS_FILE "/etc/synop/aggregator.ini"
-#define OPTIONS_SHARED_MAX 15
+#define CLIENT_FILE "/etc/synop/client.ini"
+#define OPTIONS_SHARED_MAX 18
 
 /* Commands read the aggregator's file too, to find its socket or history. The options that a command shares have a
  * flag in it, as log_level has; the aggregator's other options have none. */

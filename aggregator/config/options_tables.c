@@ -128,7 +128,7 @@ static const struct option export_table[] = {
 };
 
 static const char *const reports[] = {
-  "text", "json", "csv", "perfmon", "jobstats", NULL
+  "text", "json", "csv", "perfmon", "jobstats", "clustercockpit", NULL
 }; /* as enum options_report */
 
 static const struct option jobs_table[] = {
@@ -154,10 +154,14 @@ static const struct option report_table[] = {
     .help = "Of which scheduler (slurm, pbs, synop...), where several have one of that id." },
   { "report", "format", NULL, OPTION_CHOICE, AT (report), .fallback = "text", .choices = reports,
     .help = "text: for people; json: one object; csv: a table of the nodes' figures; perfmon: the merged JSON of "
-            "perfmon; jobstats: a line for SLURM's AdminComment." },
+            "perfmon; jobstats: a line for SLURM's AdminComment; clustercockpit: a folder in ClusterCockpit's job "
+            "archive." },
   { "report", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no", .help = "The same as --format json." },
   { "report", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
-    .help = "A new file for what --format says, rather than standard output. No output replaces a file." },
+    .help = "A new file for what --format says, rather than standard output. No output replaces a file. Of "
+            "clustercockpit the job archive, a folder." },
+  { "report", "cluster", NULL, OPTION_TEXT, AT (cluster), .fallback = "cluster",
+    .help = "Of --format clustercockpit: the cluster, as NAME or NAME/PART." },
   { "report", "pdf", NULL, OPTION_TEXT, AT (pdf), .help = "Writes this file: the report with plots, to be printed." },
   { "report", "html", NULL, OPTION_TEXT, AT (html),
     .help = "Writes this file: the report with plots, for a browser; it needs nothing beside it." },
@@ -229,6 +233,11 @@ static const struct option top_table[] = {
     .help = "Columns of --once." },
 };
 
+static const struct option token_table[] = {
+  { "token", "revoke", NULL, OPTION_BOOLEAN, AT (revoke), .fallback = "no",
+    .help = "Takes all tokens of the user away, rather than making one." },
+};
+
 static const struct option trace_table[] = {
   { "trace", "merge", NULL, OPTION_TEXT, AT (merge),
     .help = "The folder with the ranks' traces, of PyTorch's profiler: .json or .json.gz." },
@@ -254,22 +263,25 @@ static const struct option send_table[] = {
     .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
 };
 
+#define FAR "url", "access-ca", "access-munge-socket" /* how another host is asked */
+
 const struct options_tables options_tables[] = {
   [COMMAND_SERVE] = { { NULL }, serve_table, COUNT_OF (serve_table) },
-  [COMMAND_TAIL] = { { "socket" }, tail_table, COUNT_OF (tail_table) },
-  [COMMAND_STATUS] = { { "socket" }, status_table, COUNT_OF (status_table) },
-  [COMMAND_REPLAY] = { { "history", "socket" }, replay_table, COUNT_OF (replay_table) },
+  [COMMAND_TAIL] = { { "socket", FAR }, tail_table, COUNT_OF (tail_table) },
+  [COMMAND_STATUS] = { { "socket", FAR }, status_table, COUNT_OF (status_table) },
+  [COMMAND_REPLAY] = { { "history", "socket", FAR }, replay_table, COUNT_OF (replay_table) },
   [COMMAND_EXPORT] = { { "history", "socket" }, export_table, COUNT_OF (export_table) },
   [COMMAND_CHECK] = { { "history" }, NULL, 0 },
-  [COMMAND_JOBS] = { { "history", "socket" }, jobs_table, COUNT_OF (jobs_table) },
+  [COMMAND_JOBS] = { { "history", "socket", FAR }, jobs_table, COUNT_OF (jobs_table) },
   [COMMAND_JOB] = { { "socket" }, job_table, COUNT_OF (job_table) },
-  [COMMAND_REPORT] = { { "history", "socket", "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
+  [COMMAND_REPORT] = { { "history", "socket", FAR, "cluster-name", "price-per-kwh", "currency", "co2-per-kwh",
                          "advice-shortest", "advice-cpu", "advice-memory", "advice-gpu", "advice-storage",
                          "advice-network", "advice-time", "advice-margin" },
                        report_table,
                        COUNT_OF (report_table) },
-  [COMMAND_QUERY] = { { "history", "socket" }, query_table, COUNT_OF (query_table) },
-  [COMMAND_TOP] = { { "history", "socket" }, top_table, COUNT_OF (top_table) },
+  [COMMAND_QUERY] = { { "history", "socket", FAR }, query_table, COUNT_OF (query_table) },
+  [COMMAND_TOP] = { { "history", "socket", FAR }, top_table, COUNT_OF (top_table) },
+  [COMMAND_TOKEN] = { { "access-tokens" }, token_table, COUNT_OF (token_table) },
   [COMMAND_TRACE] = { { "history", "socket" }, trace_table, COUNT_OF (trace_table) },
   [COMMAND_SEND] = { { "history", "socket" }, send_table, COUNT_OF (send_table) },
 };

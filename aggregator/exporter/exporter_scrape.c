@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/exporter/exporter_private.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
@@ -30,15 +31,17 @@ struct exporter_scrape {
   size_t plans_most;
   struct globs groups;
   uint64_t host;
-  bool counted, values, own;
+  bool all, counted, values, own;
   struct exposition exposition;
   struct exporter_families families;
 };
 
 static bool
-group_is_asked (const void *groups, const char *group)
+group_is_asked (const void *context, const char *group)
 {
-  return globs_match (groups, group);
+  const struct exporter_scrape *scrape = context;
+
+  return globs_match (&scrape->groups, group) && (scrape->all || !access_name_is_of_users (NULL, group));
 }
 
 /* ---- what it is of ---- */
@@ -141,7 +144,7 @@ scrape_take (struct exporter_scrape *scrape, const struct exporter_ask *ask)
                                                  .state_count = ask->groups && ask->groups[0] ? 0 : scrape->chosen,
                                                  .combined = scrape->combined,
                                                  .only = group_is_asked,
-                                                 .context = &scrape->groups,
+                                                 .context = scrape,
                                                  .counters = filtered ? NULL : &scrape->counters };
   return found;
 }
@@ -158,7 +161,7 @@ tables_lay_out (const struct exporter_scrape *scrape, const struct exporter_show
     const struct table *table = &shown->tables[i];
     int64_t most_ns = table->period_ns < INT64_MAX / 16 ? table->period_ns * STALE_PERIODS + STALE_MORE : INT64_MAX;
 
-    if (shown->versions[i] == 0 ||
+    if (shown->versions[i] == 0 || (!scrape->all && access_group_is_of_users (schema->groups[i])) ||
         (!(schema->groups[i]->flags & GROUP_ONCE) && scrape->now_ns - shown->times[i] > most_ns))
       continue;
     tables[i] = (struct series_table){ .table = table,
@@ -204,6 +207,7 @@ exporter_scrape_begin (struct exporter *exporter, const struct exporter_ask *ask
     return found;
   }
   scrape->own = ask->own;
+  scrape->all = ask->all;
   if (ask->values)
     nodes_show (scrape);
   if (naming_plans_size (scrape->names->naming) > scrape->plans_most)
@@ -217,6 +221,18 @@ exporter_scrape_begin (struct exporter *exporter, const struct exporter_ask *ask
 
 /* ---- its text ---- */
 
+/* Labels of jobs are of no use to whoever may see one job of them: an admin asks, or nobody has any. */
+static void
+say_others (struct buffer *out, enum exposition_format format)
+{
+  static const struct metric_family family = { "synop_others_left_out",
+                                               "1: whoever asks is no admin, and gets no series of jobs.",
+                                               FAMILY_GAUGE };
+
+  exposition_family (out, format, &family);
+  exposition_sample (out, format, &family, NULL, 0, 1, 0);
+}
+
 bool
 exporter_scrape_next (void *context, struct buffer *out, size_t limit)
 {
@@ -226,6 +242,8 @@ exporter_scrape_next (void *context, struct buffer *out, size_t limit)
     return true;
   if (scrape->own && (scrape->own = exporter_families_next (&scrape->families, out, limit)))
     return true;
+  if (!scrape->all)
+    say_others (out, scrape->exposition.format);
   exposition_end (out, scrape->exposition.format);
   return false;
 }

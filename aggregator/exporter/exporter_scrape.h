@@ -15,6 +15,7 @@ struct exporter_ask {
   const char *nodes, *groups; /* globs; NULL or "": all */
   uint64_t host;              /* who asks */
   int64_t now_ns;             /* CLOCK_MONOTONIC */
+  bool all;                   /* what is of users too: their jobs, processes, runtimes */
   bool values;                /* of the nodes */
   bool own;                   /* what is made here: of the aggregator, the nodes' states, combined reports */
 };

@@ -25,6 +25,7 @@ answer_scrape (struct exporter *exporter, const struct http_request *request, st
     return;
   }
   ask->host = http_request_host (request);
+  ask->all = http_request_viewer (request)->all;
   ask->now_ns = clock_monotonic ();
   ask->format =
       http_request_accepts (request, "application/openmetrics-text") ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregator/access/access_view.h"
 #include "aggregator/exporter/exporter.h"
 #include "aggregator/exporter/exporter_site.h"
 #include "aggregator/views/views.h"
@@ -22,11 +23,6 @@
 #define TRY_EVERY (10 * NS_PER_S)
 #define SITES_MAX 8
 
-struct settings {
-  struct http_settings http;
-  char *names;
-};
-
 struct exporter_view {
   const struct view_context *context;
   struct exporter *exporter;
@@ -36,11 +32,11 @@ struct exporter_view {
 
 static const struct option options[] = {
   HTTP_OPTIONS (
-      struct settings, http, LISTEN,
+      struct exporter_settings, http, LISTEN,
       "Where Prometheus and others find the nodes' values (docs/prometheus.md), and the API is (docs/api.md), "
       "HOST:PORT. Empty: nowhere. "
       "Other hosts are let in only with password_file, or auth = none."),
-  { "prometheus", "names", "prometheus-names", OPTION_LIST, offsetof (struct settings, names), NAMES,
+  { "prometheus", "names", "prometheus-names", OPTION_LIST, offsetof (struct exporter_settings, names), NAMES,
     .reload = OPTIONS_RELOADED,
     .help = "What metrics are called for Prometheus: sets of names, node-exporter, dcgm-exporter, moneo, and synop for "
             "all that stands in none; or paths of files of that form." },
@@ -67,7 +63,7 @@ names_load (const char *list, struct error *error)
 
 /* A program that was copied has its own names still. */
 static struct naming *
-names_open (const struct settings *settings, struct error *error)
+names_open (const struct exporter_settings *settings, struct error *error)
 {
   struct naming *naming = names_load (settings->names, error);
 
@@ -81,7 +77,7 @@ names_open (const struct settings *settings, struct error *error)
 static void
 names_again (struct exporter_view *view)
 {
-  const struct settings *settings = view->context->options;
+  const struct exporter_settings *settings = view->context->options;
   struct error error;
   struct naming *naming = names_load (settings->names, &error);
 
@@ -97,10 +93,12 @@ names_again (struct exporter_view *view)
 static int
 listen_try (struct exporter_view *view, bool first, struct error *error)
 {
-  const struct settings *settings = view->context->options;
+  const struct exporter_settings *settings = view->context->options;
   char page[PATH_MAX], fetched[PATH_MAX];
   struct http_site sites[SITES_MAX] = { exporter_site (view->exporter) };
   const struct http_options to = { .settings = &settings->http,
+                                   .who = access_who,
+                                   .who_context = views_state (view->context->views, &access_view),
                                    .title = "synop-aggregator",
                                    .sites = sites,
                                    .site_count = 1 + views_sites (view->context->views, sites + 1, SITES_MAX - 1),
@@ -137,7 +135,7 @@ close_exporter (void *state)
 static int
 open_exporter (const struct view_context *context, void **state, struct error *error)
 {
-  const struct settings *settings = context->options;
+  const struct exporter_settings *settings = context->options;
   struct exporter_view *view;
   struct naming *naming;
 
@@ -265,7 +263,7 @@ const struct view exporter_view = {
   .name = "exporter",
   .options = options,
   .option_count = sizeof options / sizeof options[0],
-  .options_size = sizeof (struct settings),
+  .options_size = sizeof (struct exporter_settings),
   .counters = counters,
   .levels = 1, /* http_connections */
   .open = open_exporter,

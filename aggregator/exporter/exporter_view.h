@@ -4,6 +4,12 @@
 
 #include "aggregator/views/view.h"
 
+/* Its options. */
+struct exporter_settings {
+  struct http_settings http;
+  char *names;
+};
+
 extern const struct view exporter_view;
 
 #endif

@@ -343,14 +343,18 @@ static const struct {
   const char *blocks, *parts, *staged; /* parts are not in files of older versions */
 } selects[HISTORY_TIERS] = {
   [HISTORY_MINUTES] = { "SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
-                        " metric = ?2 AND rows = ?3 UNION ALL",
+                        " metric = ?2 AND rows = ?3 UNION ALL"
+                        " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+                        " metric = 0 UNION ALL",
                         " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start = ?1 UNION ALL",
                         " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start = ?1 ORDER BY 1" },
   [HISTORY_HOURS] = { "SELECT batch, start, -1, NULL, data, 0, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                       " metric = ?2 AND rows = ?3 UNION ALL"
-                      " SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks INDEXED BY tier_blocks_unmerged"
-                      " WHERE tier = 0 AND part > 0 AND"
-                      " start >= ?1 AND start < ?1 + 86400 AND metric = ?2 AND rows = ?3 UNION ALL",
+                      " SELECT batch, start, -1, NULL, data, 0, 1 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
+                      " metric = 0 UNION ALL"
+                      " SELECT batch, start, -1, NULL, data, 1, metric = 0 FROM tier_blocks INDEXED BY"
+                      " tier_blocks_unmerged WHERE tier = 0 AND part > 0 AND start >= ?1 AND start < ?1 + 86400 AND"
+                      " (metric = ?2 AND rows = ?3 OR metric = 0) UNION ALL",
                       " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start >= ?1 AND"
                       " start < ?1 + 86400 UNION ALL",
                       " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start >= ?1 AND"

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,10 +134,23 @@ damage_of (const struct job_record *job)
   return NULL;
 }
 
-/* Reads all rows of the statement; jobs of other users are left out. */
+/* Is the job of those that are asked for, and seen? */
+static bool
+is_chosen (const char *user, const struct globs *users, const struct viewer *viewer, struct job_list *list)
+{
+  user = user ? user : "";
+  if (users && users->count && !globs_match (users, user))
+    return false;
+  if (!viewer || viewer_sees (viewer, user, strlen (user)))
+    return true;
+  list->others = true;
+  return false;
+}
+
+/* Reads all rows of the statement. */
 static int
-read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs *users, struct job_list *list,
-          struct error *error)
+read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs *users, const struct viewer *viewer,
+          struct job_list *list, struct error *error)
 {
   sqlite3_stmt *nodes = history_file_prepare (
       file, "SELECT name, first FROM job_nodes JOIN nodes ON nodes.id = node WHERE job = ?", error);
@@ -149,8 +163,7 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
     result = facts ? 0 : -1;
   }
   while (result == 0 && (code = sqlite3_step (statement)) == SQLITE_ROW) {
-    const char *user = (const char *) sqlite3_column_text (statement, 3);
-    if (users && users->count && !globs_match (users, user ? user : ""))
+    if (!is_chosen ((const char *) sqlite3_column_text (statement, 3), users, viewer, list))
       continue;
     read_job (statement, array_add (list->jobs, list->count, list->capacity));
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
@@ -190,7 +203,7 @@ job_store_list (struct history_file *file, const struct job_query *query, struct
   sqlite3_bind_int64 (statement, 1, query->to_ns);
   sqlite3_bind_int64 (statement, 2, query->from_ns);
   sqlite3_bind_int (statement, 3, query->running);
-  result = read_all (file, statement, query->users, list, error);
+  result = read_all (file, statement, query->users, query->viewer, list, error);
   sqlite3_finalize (statement);
   return result;
 }
@@ -207,7 +220,20 @@ static const char *const meanings[] = {
   /* "12" is 12.pbs: '/' comes after '.'. */
   "(label > ?1 || '.' AND label < ?1 || '/')",
 };
-#define WHOSE "AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) "
+/* ?6 and ?7: the names that the viewer's jobs may bear; NULL: he sees all. */
+#define WHOSE                                                                                                          \
+  "AND (?2 = '' OR user = ?2) AND (?3 = '' OR scheduler = ?3) AND (?6 IS NULL OR (user != '' AND user IN (?6, ?7))) "
+
+static void
+bind_viewer (sqlite3_stmt *statement, const struct viewer *viewer)
+{
+  char number[24] = "";
+
+  if (viewer->uid != VIEWER_UID_UNKNOWN)
+    snprintf (number, sizeof number, "%" PRId64, viewer->uid);
+  sqlite3_bind_text (statement, 6, viewer->name, -1, SQLITE_STATIC);
+  sqlite3_bind_text (statement, 7, number, -1, SQLITE_TRANSIENT);
+}
 
 static sqlite3_stmt *
 prepare_choice (struct history_file *file, const char *select, const char *meaning, const char *behind,
@@ -221,6 +247,8 @@ prepare_choice (struct history_file *file, const char *select, const char *meani
   free (sql);
   for (int i = 0; statement && i < 3; i++)
     sqlite3_bind_text (statement, i + 1, texts[i] ? texts[i] : "", -1, SQLITE_STATIC);
+  if (statement && choice->viewer && !choice->viewer->all)
+    bind_viewer (statement, choice->viewer);
   if (statement && run && run[1] && strspn (run + 1, "0123456789") == strlen (run + 1)) {
     sqlite3_bind_text (statement, 4, choice->label, (int) (run - choice->label), SQLITE_STATIC);
     sqlite3_bind_text (statement, 5, run + 1, -1, SQLITE_STATIC);
@@ -273,7 +301,7 @@ find_meant (struct history_file *file, const char *meaning, const struct job_cho
   statement = prepare_choice (file, COLUMNS, meaning, "ORDER BY user != '' DESC, key DESC LIMIT 1", choice, error);
   if (!statement)
     return -1;
-  result = read_all (file, statement, NULL, &list, error);
+  result = read_all (file, statement, NULL, choice->viewer, &list, error);
   sqlite3_finalize (statement);
   if (result == 0 && list.count) {
     *job = list.jobs[0];

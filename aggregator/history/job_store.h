@@ -23,17 +23,20 @@
 #include "aggregator/views/job_record.h"
 #include "synop/error.h"
 #include "synop/globs.h"
+#include "synop/viewer.h"
 
 struct job_list {
   struct job_record *jobs; /* in order of key */
   size_t count, capacity;
   size_t damaged; /* left out */
+  bool others;    /* jobs that the viewer may not see were left out */
 };
 
 struct job_query {
-  int64_t from_ns, to_ns;    /* jobs that ran at some time between */
-  const struct globs *users; /* NULL: all */
-  bool running;              /* only running ones */
+  int64_t from_ns, to_ns;      /* jobs that ran at some time between */
+  const struct globs *users;   /* NULL: all */
+  const struct viewer *viewer; /* NULL: an admin */
+  bool running;                /* only running ones */
 };
 
 /* A history without jobs gives an empty list. `list` is empty before the call. */
@@ -43,6 +46,7 @@ int job_store_list (struct history_file *file, const struct job_query *query, st
 struct job_choice {
   const char *label;
   const char *user, *scheduler; /* NULL or "": any */
+  const struct viewer *viewer;  /* only jobs that he sees; NULL: an admin */
 };
 
 enum { JOB_STORE_SEVERAL = -2 };

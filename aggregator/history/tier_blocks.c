@@ -10,6 +10,8 @@
 
 #define MERGE_AFTER 900 /* s after the end of an hour or a day */
 
+#define FEW_CELLS (4 * 60) /* of a metric in the mean: its row in the file would be larger than what it has */
+
 static int64_t
 span_of (enum tier tier)
 {
@@ -24,7 +26,9 @@ mend_broken (struct history_store *store, const struct block_key *key, int64_t l
   store->tiers->counts.broken++;
   log_warning ("%s of %lld were damaged: %s", key->tier == TIER_MINUTES ? "minutes" : "hours", (long long) key->start,
                why);
-  return key->tier == TIER_MINUTES ? tier_want_repair (store, key->start, key->batch, key->metric, last, error) : 0;
+  return key->tier == TIER_MINUTES
+             ? tier_want_repair (store, key->start, key->batch, key->metric ? key->metric : 1, last, error)
+             : 0;
 }
 
 void
@@ -72,6 +76,11 @@ tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct blo
   struct tier_store *tiers = store->tiers;
   int result = 0;
 
+  buffer_clear (&tiers->bytes);
+  if (key.metric == 0)
+    return tier_grid_write_all (grid, time, tiers->writer, &tiers->bytes)
+               ? add_block (store, &key, merged, &tiers->bytes, error)
+               : 0;
   for (size_t i = 0; i < grid->count && result == 0; i++) {
     buffer_clear (&tiers->bytes);
     key.metric = grid->sections[i].metric;
@@ -149,7 +158,7 @@ tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t star
   sqlite3_stmt *statement = tiers->statements[TIER_ADD_PART];
 
   buffer_clear (&tiers->bytes);
-  if (!tier_grid_write_all (grid, tiers->writer, &tiers->bytes))
+  if (!tier_grid_write_all (grid, 0, tiers->writer, &tiers->bytes))
     return 0;
   sqlite3_bind_int64 (statement, 1, start);
   sqlite3_bind_int64 (statement, 2, batch);
@@ -214,8 +223,8 @@ take_all_parts (struct history_store *store, int64_t start, int64_t batch, struc
   return result;
 }
 
-static int
-has_blocks (struct history_store *store, int64_t start, int64_t batch, struct error *error)
+int
+tier_has_blocks (struct history_store *store, int64_t start, int64_t batch, bool *whole, struct error *error)
 {
   sqlite3_stmt *statement = store->tiers->statements[TIER_BLOCKS_OF];
   int code;
@@ -223,6 +232,8 @@ has_blocks (struct history_store *store, int64_t start, int64_t batch, struct er
   sqlite3_bind_int64 (statement, 1, start);
   sqlite3_bind_int64 (statement, 2, batch);
   code = sqlite3_step (statement);
+  if (code == SQLITE_ROW)
+    *whole = sqlite3_column_int64 (statement, 1) == 0;
   sqlite3_reset (statement);
   return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : history_store_fail (store, error);
 }
@@ -237,25 +248,36 @@ add_hour (struct history_store *store, const struct tier_grid *grid, struct bloc
 
   tier_grid_clear (hours);
   tier_grid_add_all (hours, grid, 0);
-  result = tier_add_blocks (store, hours, (struct block_key){ .tier = TIER_HOURS, .start = day, .batch = key.batch },
-                            false, (uint32_t) ((key.start - day) / HOUR_S), error);
+  result = tier_add_blocks (
+      store, hours, (struct block_key){ .tier = TIER_HOURS, .start = day, .metric = key.metric, .batch = key.batch },
+      false, (uint32_t) ((key.start - day) / HOUR_S), error);
   tier_grid_clear (hours);
   return result;
+}
+
+bool
+tier_grid_is_small (const struct tier_grid *grid)
+{
+  return grid->cells < FEW_CELLS * grid->count;
 }
 
 int
 tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error)
 {
-  const struct block_key key = { .tier = TIER_MINUTES, .start = start, .batch = batch };
+  struct block_key key = { .tier = TIER_MINUTES, .start = start, .batch = batch };
   struct tier_grid *grid = store->tiers->grid;
   int result, there = 1;
+  bool whole;
 
   tier_grid_clear (grid);
   result = take_all_staged (store, start, batch, error);
   if (result == 0)
     result = take_all_parts (store, start, batch, error);
-  if (result == 0 && over)
-    there = result = has_blocks (store, start, batch, error);
+  whole = tier_grid_is_small (grid);
+  if (result == 0)
+    there = result = tier_has_blocks (store, start, batch, &whole, error);
+  there |= !over;
+  key.metric = whole ? 0 : TIER_ONE;
   if (result >= 0)
     result = tier_add_blocks (store, grid, key, !there, 0, error);
   if (result == 0 && !there)
@@ -296,9 +318,11 @@ take_part (void *context, const struct tier_series *series)
 {
   struct merging *merging = context;
 
-  tier_grid_add (merging->tiers->grid, merging->key->metric, series->node, series);
+  int64_t metric = merging->key->metric ? merging->key->metric : series->metric;
+
+  tier_grid_add (merging->tiers->grid, metric, series->node, series);
   if (!merging->merged && merging->key->tier == TIER_MINUTES)
-    tier_grid_add (merging->tiers->hours, merging->key->metric, series->node, series);
+    tier_grid_add (merging->tiers->hours, metric, series->node, series);
 }
 
 static int
@@ -315,8 +339,8 @@ take_parts (struct history_store *store, const struct block_key *key, struct err
     struct merging merging = { tiers, key, sqlite3_column_int64 (statement, 1) == 0 };
     struct error why;
     if (tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 2),
-                          (size_t) sqlite3_column_bytes (statement, 2), 0, 0, &merging, take_part, &why) < 0)
-      result = mend_broken (store, key, key->metric, why.text, error);
+                          (size_t) sqlite3_column_bytes (statement, 2), 0, UINT32_MAX, &merging, take_part, &why) < 0)
+      result = mend_broken (store, key, key->metric ? key->metric : TIER_METRICS_MAX, why.text, error);
     *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
   }
   if (result == 0 && code != SQLITE_DONE)

@@ -176,7 +176,7 @@ whole_bits (double value)
 static void
 take_value (struct tier_cell *cell, size_t column, bool whole, const struct number *number)
 {
-  uint64_t min = whole ? whole_bits (cell->min) : 0;
+  uint64_t min = whole && column != POINT_MIN ? whole_bits (cell->min) : 0;
 
   if (column == POINT_MIN)
     cell->min = to_double (number);

@@ -301,7 +301,7 @@ compare_sections (const void *one, const void *other)
 }
 
 bool
-tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out)
+tier_grid_write_all (struct tier_grid *grid, uint32_t time, struct tier_writer *writer, struct buffer *out)
 {
   const struct grid_section **sections = memory_new (grid->count, sizeof *sections);
 
@@ -313,7 +313,7 @@ tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct 
       tier_writer_segment (writer);
       grid->stamp++;
     }
-    write_section (grid, sections[i], (uint32_t) sections[i]->metric, 0, writer);
+    write_section (grid, sections[i], (uint32_t) sections[i]->metric, time, writer);
   }
   tier_writer_segment (writer);
   free (sections);

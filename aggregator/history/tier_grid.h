@@ -58,6 +58,6 @@ bool tier_grid_write (struct tier_grid *grid, const struct grid_section *section
                       struct tier_writer *writer, struct buffer *out);
 
 /* Writes all sections as one blob, in order of metrics, which have their own numbers there. False: there is nothing. */
-bool tier_grid_write_all (struct tier_grid *grid, struct tier_writer *writer, struct buffer *out);
+bool tier_grid_write_all (struct tier_grid *grid, uint32_t time, struct tier_writer *writer, struct buffer *out);
 
 #endif

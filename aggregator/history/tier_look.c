@@ -65,8 +65,8 @@ drop_broken (struct history_store *store, const struct block_key *key, struct er
   while ((code = sqlite3_step (statement)) == SQLITE_ROW)
     if (is_broken (tiers, statement, 2)) {
       int64_t metric = sqlite3_column_int64 (statement, 1);
-      first = metric < first ? metric : first;
-      last = metric > last ? metric : last;
+      first = metric == 0 ? 1 : metric < first ? metric : first;
+      last = metric == 0 ? TIER_METRICS_MAX : metric > last ? metric : last;
       *array_add (ids, count, capacity) = sqlite3_column_int64 (statement, 0);
     }
   if (code != SQLITE_DONE)

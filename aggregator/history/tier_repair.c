@@ -31,7 +31,7 @@ take_part (void *context, const struct tier_series *series)
     one.cells = series->cells + i;
     one.count = 1;
     if (taking->without < 0 || series->times[i] != (uint32_t) taking->without)
-      tier_grid_add (taking->grid, taking->metric, series->node, &one);
+      tier_grid_add (taking->grid, taking->metric ? taking->metric : series->metric, series->node, &one);
   }
 }
 
@@ -49,7 +49,7 @@ take_parts (struct history_store *store, const struct block_key *key, struct tie
   while ((code = sqlite3_step (statement)) == SQLITE_ROW)
     if (!merged_only || sqlite3_column_int64 (statement, 1) == 0)
       tier_reader_read (tiers->reader, sqlite3_column_blob (statement, 2), (size_t) sqlite3_column_bytes (statement, 2),
-                        0, 0, &taking, take_part, NULL);
+                        0, UINT32_MAX, &taking, take_part, NULL);
   sqlite3_reset (statement);
   return code == SQLITE_DONE ? 0 : history_store_fail (store, error);
 }
@@ -206,18 +206,23 @@ fold_chunk (struct history_store *store, struct error *error)
   return 1;
 }
 
+/* A section, or all of them if the block has all metrics. */
 static int
 write_section (struct history_store *store, struct error *error)
 {
   struct tier_repair *repair = &store->tiers->repair;
-  const struct grid_section *section = &repair->grid->sections[repair->section++];
-  const struct block_key key = { TIER_MINUTES, repair->start, section->metric, section->rows, repair->batch };
+  const struct grid_section *section = &repair->grid->sections[repair->section];
+  struct block_key key = { TIER_MINUTES, repair->start, section->metric, section->rows, repair->batch };
   struct tier_grid *grid = store->tiers->grid;
   int result;
 
+  if (repair->whole)
+    key.metric = key.rows = 0;
   tier_grid_clear (grid);
   result = take_parts (store, &key, grid, -1, false, error);
-  tier_grid_put_fuller (grid, repair->grid, section);
+  do
+    tier_grid_put_fuller (grid, repair->grid, &repair->grid->sections[repair->section++]);
+  while (repair->whole && repair->section < repair->grid->count);
   if (result == 0)
     result = tier_drop_parts (store, &key, error);
   if (result == 0)
@@ -249,11 +254,15 @@ end_repair (struct history_store *store, struct error *error)
 int
 tier_repair (struct history_store *store, struct error *error)
 {
-  const struct tier_repair *repair = &store->tiers->repair;
+  struct tier_repair *repair = &store->tiers->repair;
 
   if (!repair->open)
     return begin_repair (store, error);
   if (repair->at < repair->count)
     return fold_chunk (store, error);
+  if (repair->section == 0)
+    repair->whole = tier_grid_is_small (repair->grid);
+  if (repair->section == 0 && tier_has_blocks (store, repair->start, repair->batch, &repair->whole, error) < 0)
+    return -1;
   return repair->section < repair->grid->count ? write_section (store, error) : end_repair (store, error);
 }

@@ -5,11 +5,12 @@
  *   tier_maps     hash, ids: the metrics of a schema in its order, as varints; 0: left out
  *   tier_staged   id, start (of an hour, s), batch, node, at (when, s), map, data: what ticks, or a chunk, have of an hour
  *   tier_blocks   id, tier, start (of an hour or a day, s), metric, rows, batch, part, data: what a batch of nodes has of one
- *                 metric. Part 0 is merged; what is in other parts of minutes is not in the hours yet
+ *                 metric; 0: of all, where the batch has few nodes. Part 0 is merged; what is in other parts of minutes is not in
+ *                 the hours yet
  *   unfolded      chunk, time: chunks that are in no tier yet
  *   tier_repairs  start, batch, first, last: minutes that are made again, of metrics from first to last
  *
- * `data` is in the form of tier_codec.h; the number of the metric is the place in the map, or 0 in a block.
+ * `data` is in the form of tier_codec.h; the number of the metric is the place in the map, or its id where it has all, else 0.
  * A chunk of frames is unfolded until blocks are made of it, with others of a batch of nodes; ticks are staged in the transaction
  * that stores them. Blocks are merged when the hour is over; hours are made then. Each of these steps is a transaction: whenever
  * it ends, all that is stored is in the file once. Readers add up whatever there is of a minute or an hour. */

@@ -14,6 +14,7 @@
 #define TIER_CELLS_MAX (1 << 20) /* in memory at once, but for one that reaches it */
 
 enum tier { TIER_MINUTES, TIER_HOURS };
+#define TIER_ONE 1 /* any metric, in the key of blocks that have one each */
 
 enum tier_statement {
   TIER_ADD_METRIC,
@@ -113,6 +114,7 @@ struct tier_repair {
   size_t count, capacity, at; /* of chunks */
   size_t section;             /* of the grid: those before it are written */
   struct tier_grid *grid;
+  bool whole; /* its block is of all metrics */
 };
 
 struct tier_store {
@@ -152,14 +154,15 @@ tier_batch (int64_t node)
 /* tier_blocks.c */
 struct block_key {
   enum tier tier;
-  int64_t start, metric;
+  int64_t start, metric; /* 0: all metrics of the nodes and of their rows, of a batch of few nodes */
   bool rows;
   int64_t batch;
 };
 
 void tier_bind_key (sqlite3_stmt *statement, const struct block_key *key);
 int tier_drop_row (struct history_store *store, enum tier_statement which, int64_t id, struct error *error);
-/* Writes each section of the grid as a block, merged or as another part; `time` is added to its times. */
+/* Writes the grid as one block of all metrics if that of the key is 0, else each of its sections as a block, merged or as another
+ * part; `time` is added to its times. */
 int tier_add_blocks (struct history_store *store, struct tier_grid *grid, struct block_key key, bool merged,
                      uint32_t time, struct error *error);
 /* Makes blocks of what is staged of an hour and batch and of its parts, until there is enough; each row is deleted. `over`: the
@@ -168,6 +171,9 @@ int tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t ba
 /* Writes all of the grid, of minutes, as a part that waits until its hour is over. */
 int tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t start, int64_t batch,
                    struct error *error);
+/* 1: there are blocks of that hour; `whole`: they are of all metrics together. Of an hour and a batch they are of one kind. */
+int tier_has_blocks (struct history_store *store, int64_t start, int64_t batch, bool *whole, struct error *error);
+bool tier_grid_is_small (const struct tier_grid *grid); /* one block of all metrics is smaller */
 int tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error);
 
 /* tier_tables.c */

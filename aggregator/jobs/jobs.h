@@ -31,6 +31,7 @@
 #include "aggregator/views/job_announcement.h"
 #include "aggregator/views/job_line.h"
 #include "aggregator/views/job_row.h"
+#include "synop/viewer.h"
 
 #define JOBS_MAX 65536                /* jobs that run, and that nodes show; */
 #define JOBS_NODE_MAX 2048            /* on one node */
@@ -90,6 +91,6 @@ int jobs_end (struct jobs *jobs, const struct job_announcement *announcement, in
 
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
 /* A line for each job that runs, as that of its start. */
-void jobs_write_running (const struct jobs *jobs, struct json *json);
+void jobs_write_running (const struct jobs *jobs, const struct viewer *viewer, struct json *json);
 
 #endif

@@ -1,5 +1,6 @@
 /* The jobs that run now, for who asks. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/jobs/jobs_private.h"
 #include "synop/memory.h"
@@ -23,8 +24,11 @@ write_job (const struct jobs_job *job, struct json *json)
 }
 
 void
-jobs_write_running (const struct jobs *jobs, struct json *json)
+jobs_write_running (const struct jobs *jobs, const struct viewer *viewer, struct json *json)
 {
-  for (size_t i = 0; i < jobs->due_count; i++)
-    write_job (jobs->due[i], json);
+  for (size_t i = 0; i < jobs->due_count; i++) {
+    const char *user = jobs->due[i]->texts[JOB_USER];
+    if (viewer_sees (viewer, user ? user : "", user ? strlen (user) : 0))
+      write_job (jobs->due[i], json);
+  }
 }

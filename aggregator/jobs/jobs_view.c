@@ -215,12 +215,12 @@ jobs_view_count (void *state, uint64_t *values)
 }
 
 void
-jobs_view_running (void *state, struct json *json)
+jobs_view_running (void *state, const struct viewer *viewer, struct json *json)
 {
   const struct jobs_view *view = state;
 
   if (view)
-    jobs_write_running (view->jobs, json);
+    jobs_write_running (view->jobs, viewer, json);
 }
 
 static bool

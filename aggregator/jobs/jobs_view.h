@@ -8,6 +8,6 @@
 extern const struct view jobs_view;
 
 /* A line for each job that runs; of `state` NULL none. */
-void jobs_view_running (void *state, struct json *json);
+void jobs_view_running (void *state, const struct viewer *viewer, struct json *json);
 
 #endif

@@ -70,9 +70,10 @@ time_spend (struct now *now, int64_t begin_ns)
 }
 
 static int
-answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
+answer (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct buffer *out,
+        struct error *error)
 {
-  struct now_question *question = now_question_take (now, words, false, error);
+  struct now_question *question = now_question_take (now, viewer, words, false, error);
   struct json json = { 0 };
   int result;
 
@@ -87,14 +88,15 @@ answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struc
 }
 
 int
-now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error)
+now_answer (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct buffer *out,
+            struct error *error)
 {
   int64_t begin_ns = time_used ();
   int result;
 
   if (time_is_left (now, error) < 0)
     return -1;
-  result = answer (now, words, time_ns, out, error);
+  result = answer (now, viewer, words, time_ns, out, error);
   time_spend (now, begin_ns);
   return result;
 }
@@ -159,9 +161,9 @@ lines_drop (struct now_question *question)
 
 /* The question with its first line, all names in it. NULL and error. */
 static struct now_question *
-question_begin (struct now *now, char *words, int64_t time_ns, struct error *error)
+question_begin (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct error *error)
 {
-  struct now_question *question = now_question_take (now, words, true, error);
+  struct now_question *question = now_question_take (now, viewer, words, true, error);
 
   now->time_ns = time_ns;
   if (!question || line_make (now, question, true, error) == 0)
@@ -173,11 +175,12 @@ question_begin (struct now *now, char *words, int64_t time_ns, struct error *err
 }
 
 struct now_reader *
-now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet, void (*ready) (void *context),
-            void *context, struct error *error)
+now_attach (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct outlet *outlet,
+            void (*ready) (void *context), void *context, struct error *error)
 {
   int64_t begin_ns = time_used ();
-  struct now_question *question = time_is_left (now, error) < 0 ? NULL : question_begin (now, words, time_ns, error);
+  struct now_question *question =
+      time_is_left (now, error) < 0 ? NULL : question_begin (now, viewer, words, time_ns, error);
   struct now_reader *reader;
 
   time_spend (now, begin_ns);

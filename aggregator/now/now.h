@@ -9,7 +9,7 @@
  *   [encoding=values | levels]     levels: a byte for each node
  *
  * The answer is one JSON line, described in docs/api.md. Who watches gets one at once and one each tick; the same question of
- * several readers is answered once, and nothing is done when nobody watches. A reader that has not taken its last line yet
+ * several readers who see the same is answered once, and nothing is done when nobody watches. A reader that has not taken its last line yet
  * gets no other: it misses ticks of its own. */
 #ifndef SYNOP_AGGREGATOR_NOW_H
 #define SYNOP_AGGREGATOR_NOW_H
@@ -21,6 +21,7 @@
 #include "aggregator/stream/outlet.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
+#include "synop/viewer.h"
 
 #define NOW_METRICS_MAX 16      /* of a question */
 #define NOW_WATCHED_MAX 128     /* metrics of all questions that are watched, each once */
@@ -36,12 +37,14 @@ struct now *now_create (const struct cluster *cluster);
 void now_destroy (struct now *now); /* detach all readers first */
 
 /* The words are taken apart. -1 and error: "metric: no node has ...", which begins with the word that is wrong. */
-int now_answer (struct now *now, char *words, int64_t time_ns, struct buffer *out, struct error *error);
+int now_answer (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns, struct buffer *out,
+                struct error *error);
 
 /* Puts the first line into the outlet. now_flush calls `ready` when there are more; it may detach this reader, and no other.
  * NULL and error as now_answer. */
-struct now_reader *now_attach (struct now *now, char *words, int64_t time_ns, struct outlet *outlet,
-                               void (*ready) (void *context), void *context, struct error *error);
+struct now_reader *now_attach (struct now *now, const struct viewer *viewer, char *words, int64_t time_ns,
+                               struct outlet *outlet, void (*ready) (void *context), void *context,
+                               struct error *error);
 void now_detach (struct now_reader *reader); /* NULL is fine */
 
 void now_frame (struct now *now, const struct node *node); /* it has new values */

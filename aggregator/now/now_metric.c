@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/core/schema_store.h"
 #include "aggregator/now/now_private.h"
 #include "synop/clock.h"
@@ -219,6 +220,24 @@ now_rows (struct now *now, const struct now_metric *metric, const struct node *n
   return pair_of (node, places[expression_leads_right (&metric->expression, true)].group, &pair) ? pair.now : NULL;
 }
 
+bool
+now_sees (const struct viewer *viewer, const struct now_metric *metric, const struct node *node,
+          const struct table *table, const struct now_row *row)
+{
+  const char *label = metric->expression.row;
+  struct access_tables tables;
+  size_t found;
+
+  if (viewer->all || !metric->of_users)
+    return true;
+  if (!metric->by_owner || !table || (!row && !label))
+    return false;
+  tables = (struct access_tables){ .node = node, .schema = node->schema->schema, .time_ns = INT64_MAX };
+  found = label ? table_find_row (table, label, strlen (label), 0)
+                : table_find_row (table, row->label, row->length, row->hint);
+  return found != SIZE_MAX && access_sees_row (viewer, &tables, table, found);
+}
+
 /* ---- slots ---- */
 
 static void
@@ -239,6 +258,22 @@ now_metrics_list (struct now *now)
       values_fill (now, &now->metrics[i]);
 }
 
+static bool
+is_of_users (const struct operand *operand)
+{
+  return operand->entry && operand->entry->of_users;
+}
+
+static void
+describe_users (struct now_metric *metric)
+{
+  const struct expression *expression = &metric->expression;
+
+  metric->of_users = is_of_users (&expression->left) || is_of_users (&expression->right);
+  metric->by_owner = (!expression->left.entry || is_of_users (&expression->left)) &&
+                     (!expression->right.entry || is_of_users (&expression->right));
+}
+
 static int
 read_metric (struct now *now, struct now_metric *metric, struct error *error)
 {
@@ -257,6 +292,7 @@ read_metric (struct now *now, struct now_metric *metric, struct error *error)
   metric->rows = !expression->row && ((expression->left.entry && !catalog_has_node (expression->left.entry)) ||
                                       (expression->right.entry && !catalog_has_node (expression->right.entry)));
   free (described.help);
+  describe_users (metric);
   return 0;
 }
 

@@ -24,6 +24,8 @@ struct now_metric {
   char *name, *unit;
   enum query_shows shows;
   bool rows;      /* nodes have rows of it alone */
+  bool of_users;  /* values of it are of users, */
+  bool by_owner;  /* and so are the rows that lead, and all else in it */
   size_t hint;    /* where the row of the expression was found last */
   double *values; /* of each listed node, by its place; NULL: nobody watches */
 };
@@ -47,7 +49,8 @@ struct now_schema {
 struct now_question {
   struct now_question *next, **place;
   size_t readers;
-  char *key; /* its words */
+  char *key; /* its words, behind who asks where he sees his own alone */
+  struct viewer viewer;
   size_t metrics[NOW_METRICS_MAX];
   size_t count; /* slots of these */
   struct globs nodes, rows;
@@ -111,13 +114,17 @@ struct now_row {
  * first of a node's values: it bounds the search for rows in all of them together. */
 double now_value (struct now *now, struct now_metric *metric, const struct node *node, struct now_row *row,
                   size_t *searched);
+/* May the viewer see a value of the node as a whole, or of its row? `table`: whose rows are the metric's. */
+bool now_sees (const struct viewer *viewer, const struct now_metric *metric, const struct node *node,
+               const struct table *table, const struct now_row *row);
 /* The table whose rows are the metric's; NULL: the node has none. */
 const struct table *now_rows (struct now *now, const struct now_metric *metric, const struct node *node);
 
 /* ---- now_question.c ---- */
 
 /* NULL and error. A question that is watched is shared. */
-struct now_question *now_question_take (struct now *now, char *words, bool watched, struct error *error);
+struct now_question *now_question_take (struct now *now, const struct viewer *viewer, char *words, bool watched,
+                                        struct error *error);
 void now_question_free (struct now *now, struct now_question *question);
 void now_question_link (struct now *now, struct now_question *question); /* as the last of those that are watched */
 void now_question_unlink (struct now_question *question);

@@ -185,29 +185,34 @@ now_question_free (struct now *now, struct now_question *question)
 }
 
 static struct now_question *
-find_watched (const struct now *now, const char *words)
+find_watched (const struct now *now, const char *key)
 {
   struct now_question *question = now->questions;
 
-  while (question && strcmp (question->key, words) != 0)
+  while (question && strcmp (question->key, key) != 0)
     question = question->next;
   return question;
 }
 
 struct now_question *
-now_question_take (struct now *now, char *words, bool watched, struct error *error)
+now_question_take (struct now *now, const struct viewer *viewer, char *words, bool watched, struct error *error)
 {
-  struct now_question *question = watched ? find_watched (now, words) : NULL;
-  char *key;
+  char who[VIEWER_TEXT_SIZE], *key;
+  struct now_question *question;
+
+  viewer_write (viewer, who);
+  key = watched ? memory_format ("%s\t%s", who, words) : NULL;
+  question = key ? find_watched (now, key) : NULL;
 
   now_list (now);
   if (question) {
     now_question_choose (now, question);
+    free (key);
     return question;
   }
   now_schemas_see (now);
-  key = watched ? memory_string (words) : NULL;
   question = memory_new (1, sizeof *question);
+  question->viewer = *viewer;
   if (take_words (now, question, words, watched, error) < 0) {
     free (key);
     now_question_free (now, question);

@@ -157,5 +157,6 @@ function noteOf (answer, points, {time}) {
   const tiers = [...new Set(answer.tiers.map((one) => one.tier))].filter((tier) => tier !== 'frames');
   return [words.length ? `No samples ${words.join(', ')}${gaps.length > 2 ? `, and ${gaps.length - 2} more` : ''}.` : '',
     tiers.length ? `From ${tiers.join(' and ')}.` : '',
-    answer.broken ? `${answer.broken} pieces of the history are damaged.` : ''].filter(Boolean).join(' ');
+    answer.broken ? `${answer.broken} pieces of the history are damaged.` : '',
+    answer.others_left_out ? 'Rows of other users are not shown.' : ''].filter(Boolean).join(' ');
 }

@@ -46,16 +46,22 @@ export function createEventList (context, options) {
     const range = options.from ? {from: options.from, to: options.to} : {from: iso(t - span * 1000), to: iso(t + (context.instant.live ? 5000 : 1000))};
     try {
       const asked = {...range, node: node === undefined ? null : globOf(node), limit: nodes ? 5000 : MOST};
-      const {events: found, left_out: left, damaged} = options.jobs ? await withJobs(asked) : await context.get('events', asked);
+      const {events: found, left_out: left, damaged, others} = options.jobs ? await withJobs(asked) : await alone(asked);
       if (closed)
         return;
       const newer = events.filter(({live, line}) => live && !found.some((one) => one.time === line.time && one.event === line.event && one.node === line.node && one.job_id === line.job_id));
       events = [...newer, ...found.reverse().map(rowOf)];
-      setText(note, [left ? `${left} older ones are not shown.` : '', damaged ? `${damaged} are damaged.` : ''].filter(Boolean).join(' '));
+      setText(note, [left ? `${left} older ones are not shown.` : '', damaged ? `${damaged} are damaged.` : '',
+        others ? 'What is of other users is not shown.' : ''].filter(Boolean).join(' '));
     } catch (error) {
       setText(note, error.message);
     }
     paint();
+  }
+
+  async function alone (asked) {
+    const answer = await context.get('events', asked);
+    return {...answer, others: answer.others_left_out};
   }
 
   /* Each with a limit of its own: many jobs push no other event out. */
@@ -64,6 +70,7 @@ export function createEventList (context, options) {
     return {
       events: [...found, ...lines].sort((a, b) => Date.parse(a.time) - Date.parse(b.time)),
       left_out: events.left_out + jobs.left_out, damaged: events.damaged + jobs.damaged,
+      others: events.others_left_out || jobs.others_left_out,
     };
   }
 

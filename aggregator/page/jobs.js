@@ -97,7 +97,9 @@ export const view = {
       try {
         const answer = await context.get('jobs', {from: new Date(seconds === null ? 0 : t - seconds * 1000).toISOString(), to: new Date(t + (context.instant.live ? 5000 : 0)).toISOString(), limit: LIMIT});
         jobs = answer.jobs.map((job) => asOf(job, t, context.instant.live));
-        say(answer.left_out || answer.damaged ? `${answer.left_out ? `${answer.left_out} older jobs are not shown: choose a shorter time. ` : ''}${answer.damaged ? `${answer.damaged} are damaged.` : ''}` : '');
+        say([answer.left_out ? `${answer.left_out} older jobs are not shown: choose a shorter time.` : '',
+          answer.damaged ? `${answer.damaged} are damaged.` : '',
+          answer.others_left_out ? 'Jobs of other users are not shown.' : ''].filter(Boolean).join(' '));
       } catch (error) {
         say(error.message);
       }

@@ -18,6 +18,7 @@
 #include "aggregator/history/history_points.h"
 #include "synop/buffer.h"
 #include "synop/error.h"
+#include "synop/viewer.h"
 
 /* ---- the question ---- */
 
@@ -25,19 +26,20 @@ enum query_fold { QUERY_EACH, QUERY_SUM, QUERY_MEAN, QUERY_MIN, QUERY_MAX };
 
 /* Zeroed at first. Texts are owned; NULL: not given. */
 struct query {
-  char *metric;           /* "cpu_usage.user", "memory_info.used / memory_info.total" */
-  char *node;             /* globs, with commas between them; all nodes */
-  char *row;              /* globs of the labels of rows; then each row is a series */
-  char *job;              /* a job's id: its nodes, its time, its rows */
-  char *user, *scheduler; /* of the job, where several have its id */
-  char *from, *to;        /* when.h; the last hour */
-  char *step;             /* a duration; such that there are about 60 steps */
-  bool rows;              /* each row is a series */
-  enum query_fold fold;   /* all series become one */
-  size_t top, bottom;     /* only so many series, with most or least in the mean; 0: all */
-  bool rate;              /* a counter's change in a second */
-  bool levels;            /* for query_write_levels: counters in a second, and more points */
-  bool combined;          /* the combined report of the cluster: rows sum, mean, min, max */
+  char *metric;                /* "cpu_usage.user", "memory_info.used / memory_info.total" */
+  char *node;                  /* globs, with commas between them; all nodes */
+  char *row;                   /* globs of the labels of rows; then each row is a series */
+  char *job;                   /* a job's id: its nodes, its time, its rows */
+  char *user, *scheduler;      /* of the job, where several have its id */
+  char *from, *to;             /* when.h; the last hour */
+  char *step;                  /* a duration; such that there are about 60 steps */
+  bool rows;                   /* each row is a series */
+  enum query_fold fold;        /* all series become one */
+  size_t top, bottom;          /* only so many series, with most or least in the mean; 0: all */
+  bool rate;                   /* a counter's change in a second */
+  bool levels;                 /* for query_write_levels: counters in a second, and more points */
+  bool combined;               /* the combined report of the cluster: rows sum, mean, min, max */
+  const struct viewer *viewer; /* who asks, who outlives it; NULL: an admin */
 };
 
 /* The names of the parameters, NULL at the end: "metric", "node", "rows", "row", "fold", "top", "bottom", "job", "user",
@@ -103,6 +105,7 @@ struct query_answer {
   size_t left_out; /* by `top` and `bottom` */
   bool ranked;
   size_t broken;      /* what was left out since it is damaged; it was logged */
+  bool others;        /* rows of other users were left out */
   struct buffer note; /* what else people should know, a line each */
 };
 

@@ -207,9 +207,14 @@ add_series (void *context, const char *node, const char *row, const struct bucke
 {
   struct asking *asking = context;
   struct query_answer *answer = asking->answer;
-  struct query_series *series = array_add (answer->series, answer->series_count, answer->series_room);
+  struct query_series *series;
 
   (void) buckets;
+  if (!asking_shows (asking, node, row)) {
+    answer->others = true;
+    return;
+  }
+  series = array_add (answer->series, answer->series_count, answer->series_room);
   *series = (struct query_series){ .node = memory_string (node),
                                    .row = memory_string (row),
                                    .values = memory_new (answer->steps, sizeof series->values[0]) };
@@ -259,7 +264,7 @@ read_question (struct asking *asking, const char **key, struct error *error)
   if (expression_read (&asking->expression, &asking->catalog, query->metric, error) < 0 ||
       asking_take_rows (asking, key, error) < 0 || asking_check_combined (asking, key, error) < 0 ||
       asking_check_rate (asking, key, error) < 0 || asking_check_nodes (asking, key, error) < 0 ||
-      asking_take_job_nodes (asking, key, error) < 0)
+      asking_take_job_nodes (asking, key, error) < 0 || asking_take_owners (asking, key, error) < 0)
     return -1;
   *key = "bottom";
   if (query->top && query->bottom)
@@ -296,6 +301,7 @@ asking_free (struct asking *asking)
   expression_free (&asking->expression);
   catalog_free (&asking->catalog);
   job_record_free (&asking->job);
+  job_owners_free (asking->owners);
 }
 
 int

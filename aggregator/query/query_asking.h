@@ -2,6 +2,7 @@
 #ifndef SYNOP_AGGREGATOR_QUERY_ASKING_H
 #define SYNOP_AGGREGATOR_QUERY_ASKING_H
 
+#include "aggregator/history/job_owners.h"
 #include "aggregator/history/job_store.h"
 #include "aggregator/query/query_private.h"
 
@@ -34,6 +35,7 @@ struct asking {
   bool more;     /* there were as many as that, and more */
   bool by_rows, combined;
   struct globs nodes, rows;
+  struct job_owners *owners; /* NULL: the viewer sees all that is asked for */
   struct source sources[SOURCES];
   size_t source_count;
   struct operand_sources left, right;
@@ -64,5 +66,8 @@ int asking_take_job_nodes (struct asking *asking, const char **key, struct error
 int asking_take_rows (struct asking *asking, const char **key, struct error *error);
 int asking_check_combined (const struct asking *asking, const char **key, struct error *error);
 int asking_check_rate (const struct asking *asking, const char **key, struct error *error);
+/* Whose the rows are, where the viewer sees his own alone. */
+int asking_take_owners (struct asking *asking, const char **key, struct error *error);
+bool asking_shows (const struct asking *asking, const char *node, const char *row);
 
 #endif

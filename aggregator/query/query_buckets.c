@@ -85,11 +85,15 @@ bucket_points (void *context, void *to, const struct history_point *points, size
 {
   struct bucket_table *table = context;
 
-  for (size_t i = 0; to && i < count; i++)
-    if (table->rate && !points[i].covered)
+  for (size_t i = 0; to && i < count; i++) {
+    if (table->rate && !points[i].covered) {
       pace_add (table, to, &points[i]);
-    else
-      bucket_add (table, to, &points[i], (double) points[i].span_ns / (double) NS_PER_S);
+      continue;
+    }
+    if (table->rate)
+      pace_meet (table, to, &points[i]);
+    bucket_add (table, to, &points[i], (double) points[i].span_ns / (double) NS_PER_S);
+  }
 }
 
 const struct points_into bucket_table_into = { NULL, bucket_series, bucket_points };

@@ -16,7 +16,7 @@ int
 asking_find_job (struct asking *asking, const char **key, struct error *error)
 {
   const struct query *query = asking->query;
-  struct job_choice choice = { query->job, query->user, query->scheduler };
+  struct job_choice choice = { query->job, query->user, query->scheduler, query->viewer };
   int result;
 
   *key = query->job ? "job" : query->user ? "user" : query->scheduler ? "scheduler" : NULL;
@@ -24,7 +24,8 @@ asking_find_job (struct asking *asking, const char **key, struct error *error)
     return *key ? error_set (error, "goes with a job (--job) alone, and none is asked for") : 0;
   result = job_store_find (asking->file, &choice, &asking->job, error);
   if (result == 0)
-    error_set (error, "the history has no job %.64s", query->job);
+    error_set (error, query->viewer && !query->viewer->all ? "no job %.64s of yours" : "the history has no job %.64s",
+               query->job);
   if (result <= 0)
     return -1;
   if (!query->from)
@@ -193,4 +194,42 @@ asking_check_rate (const struct asking *asking, const char **key, struct error *
     return 0;
   return error_set (error, "is of counters, and %s%s%s is none: it is shown as it stands",
                     entry ? entry->group : "this", entry ? "." : "", entry ? entry->name : "");
+}
+
+/* ---- whose ---- */
+
+static bool
+is_of_users (const struct operand *operand)
+{
+  return operand->entry && operand->entry->of_users;
+}
+
+int
+asking_take_owners (struct asking *asking, const char **key, struct error *error)
+{
+  const struct expression *expression = &asking->expression;
+  const struct viewer *viewer = asking->query->viewer;
+
+  if (!viewer || viewer->all || (!is_of_users (&expression->left) && !is_of_users (&expression->right)))
+    return 0;
+  *key = "combined";
+  if (asking->combined)
+    return error_set (error, "of what is of jobs only admins see the combined report");
+  *key = NULL;
+  asking->owners = job_owners_read (asking->file, asking->from_ns, asking->to_ns, error);
+  return asking->owners ? 0 : -1;
+}
+
+/* Rows of jobs are named by them; whose another row of users was, the points do not say. */
+bool
+asking_shows (const struct asking *asking, const char *node, const char *row)
+{
+  const struct operand *const operands[] = { &asking->expression.left, &asking->expression.right };
+
+  if (!asking->owners)
+    return true;
+  for (size_t i = 0; i < 2; i++)
+    if (operands[i]->entry && strcmp (operands[i]->entry->section, REPORT_JOBS) != 0)
+      return false;
+  return row && job_owners_all_his (asking->owners, asking->query->viewer, node, row, asking->from_ns, asking->to_ns);
 }

@@ -117,6 +117,8 @@ query_write_json (struct buffer *out, const struct query_answer *answer)
   json_uint (json_key (&json, "folded"), answer->folded);
   json_uint (json_key (&json, "left_out"), answer->left_out);
   json_uint (json_key (&json, "broken"), answer->broken);
+  if (answer->others)
+    json_bool (json_key (&json, "others_left_out"), true);
   json_array (json_key (&json, "series"));
   for (size_t i = 0; i < answer->series_count; i++)
     json_series (&json, answer, &answer->series[i]);

@@ -18,6 +18,7 @@ struct catalog_entry {
   uint32_t flags; /* of the metric */
   enum metric_fold fold;
   const struct derived *derived; /* NULL: it is a metric of its own */
+  bool of_users;                 /* its rows are users' */
   size_t nodes;
 };
 

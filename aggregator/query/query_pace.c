@@ -87,6 +87,22 @@ pace_add (struct bucket_table *table, struct bucket_series *series, const struct
   pace->before = beside;
 }
 
+void
+pace_meet (struct bucket_table *table, struct bucket_series *series, const struct history_point *point)
+{
+  struct pace *pace = &series->pace;
+  int64_t behind_ns = point->time_ns - pace->last.time_ns;
+
+  if (pace->last.count == 0 || behind_ns < 0 || behind_ns >= 2 * pace->last.span_ns)
+    return;
+  if (behind_ns >= pace->last.span_ns)
+    let_go (table, series, true);
+  else
+    *array_add (pace->odd, pace->count, pace->room) =
+        (struct odd_point){ .point = pace->last, .edge = true, .split = true };
+  pace->last.count = 0;
+}
+
 /* ---- frames ---- */
 
 static void *
@@ -143,7 +159,7 @@ find_chunks (struct history_file *file, const struct bucket_series *series, stru
 
   for (size_t i = 0; i < pace->count && chunks->count < CHUNKS_MAX; i++) {
     int64_t from_ns = pace->odd[i].point.time_ns, to_ns = from_ns + pace->odd[i].point.span_ns;
-    if (pace->odd[i].point.span_ns > plan_spans[HISTORY_MINUTES])
+    if (pace->odd[i].split || pace->odd[i].point.span_ns > plan_spans[HISTORY_MINUTES])
       continue;
     if (history_file_node_chunks (file, series->key, from_ns, to_ns, chunks, error) < 0)
       return -1;

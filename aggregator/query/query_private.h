@@ -47,6 +47,7 @@ struct bucket {
 struct odd_point {
   struct history_point point;
   bool edge;      /* it has none before it, or behind it */
+  bool split;     /* the rest of its frames is in no minute yet, and came as such */
   uint64_t found; /* samples, in the frames, */
   double seconds; /* and what they cover */
 };
@@ -94,6 +95,8 @@ void bucket_table_free (struct bucket_table *table);
 
 /* A point that is not covered, in order of time. It is in its bucket when the next one has come, or at the end. */
 void pace_add (struct bucket_table *table, struct bucket_series *series, const struct history_point *point);
+/* One that is covered: it may be behind the last that is not, or be the rest of it. */
+void pace_meet (struct bucket_table *table, struct bucket_series *series, const struct history_point *point);
 /* All points have come; until now. As history_points. */
 int pace_finish (struct bucket_table *table, struct history_file *file, const struct points_query *asked,
                  int64_t until_ns, size_t *broken, struct error *error);

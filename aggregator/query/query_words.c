@@ -184,6 +184,8 @@ query_write_notes (struct buffer *out, const struct query_answer *answer)
   }
   if (answer->left_out)
     buffer_printf (out, "%zu more series are left out.\n", answer->left_out);
+  if (answer->others)
+    buffer_add_string (out, "Rows of other users are left out.\n");
   if (answer->broken)
     buffer_printf (out, "%zu pieces of the history are damaged and left out.\n", answer->broken);
 }

@@ -216,11 +216,11 @@ take_lost (struct job_report *report, const char *summary)
 }
 
 struct job_report *
-job_report_make (struct history_file *file, const struct job_record *job, int64_t now_ns,
+job_report_make (struct history_file *file, const struct job_record *job, const struct viewer *viewer, int64_t now_ns,
                  struct replay_progress *progress, struct error *error)
 {
   struct job_report *report = make_report (job, now_ns);
-  struct job_scene scene = { .file = file, .report = report, .progress = progress };
+  struct job_scene scene = { .file = file, .report = report, .viewer = viewer, .progress = progress };
 
   scene.watches = memory_new (report->node_count, sizeof scene.watches[0]);
   take_lost (report, job->summary);
@@ -282,6 +282,8 @@ no_such_job (struct history_file *file, const struct job_choice *choice, struct 
   struct buffer names = { 0 };
   char whose[80] = "", scheduler[80] = "";
 
+  if (choice->viewer && !choice->viewer->all)
+    return error_set (error, "no job %.128s of yours", choice->label);
   if (job_store_list (file, &query, &list, error) < 0)
     return -1;
   if (choice->user && *choice->user)
@@ -311,7 +313,7 @@ job_report_read (struct history_file *file, const struct job_choice *choice, int
   if (found == 0)
     no_such_job (file, choice, error);
   else if (found > 0)
-    report = job_report_make (file, &record, now_ns, progress, error);
+    report = job_report_make (file, &record, choice->viewer, now_ns, progress, error);
   if (found > 0)
     job_record_free (&record);
   return report;

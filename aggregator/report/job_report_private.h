@@ -39,7 +39,8 @@ struct job_watch {
 struct job_scene {
   struct history_file *file;
   struct job_report *report;
-  struct job_watch *watches; /* one a node */
+  const struct viewer *viewer; /* NULL: an admin */
+  struct job_watch *watches;   /* one a node */
   struct job_trouble troubles[JOB_TROUBLES_MAX];
   size_t trouble_count;
   int64_t newest_ns;                /* sample within the job's time; INT64_MIN: none */
@@ -48,8 +49,9 @@ struct job_scene {
 };
 
 /* As job_report_read, of a job that was found. */
-struct job_report *job_report_make (struct history_file *file, const struct job_record *job, int64_t now_ns,
-                                    struct replay_progress *progress, struct error *error);
+struct job_report *job_report_make (struct history_file *file, const struct job_record *job,
+                                    const struct viewer *viewer, int64_t now_ns, struct replay_progress *progress,
+                                    struct error *error);
 
 /* A sentence of what is not known; a gap. They live as long as the report. */
 void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/report/job_energy.h"
 #include "aggregator/report/job_report_private.h"
 #include "aggregator/report/job_tally.h"
@@ -19,9 +20,12 @@
 void
 job_report_trouble (struct job_scene *scene, const struct table *table, size_t node)
 {
+  bool hidden = scene->viewer && !scene->viewer->all && access_group_is_of_users (table->group);
+  const char *text = hidden ? ACCESS_ERROR : table->error;
+
   for (size_t i = 0; i < scene->trouble_count; i++) {
     struct job_trouble *trouble = &scene->troubles[i];
-    if (strcmp (trouble->group, table->group->name) == 0 && strcmp (trouble->text, table->error) == 0) {
+    if (strcmp (trouble->group, table->group->name) == 0 && strcmp (trouble->text, text) == 0) {
       trouble->nodes += trouble->last != node; /* nodes come one after the other */
       trouble->last = node;
       return;
@@ -30,7 +34,7 @@ job_report_trouble (struct job_scene *scene, const struct table *table, size_t n
   if (scene->trouble_count < JOB_TROUBLES_MAX) {
     struct job_trouble *trouble = &scene->troubles[scene->trouble_count++];
     snprintf (trouble->group, sizeof trouble->group, "%s", table->group->name);
-    snprintf (trouble->text, sizeof trouble->text, "%s", table->error);
+    snprintf (trouble->text, sizeof trouble->text, "%s", text);
     trouble->first = trouble->last = node;
     trouble->nodes = 1;
   }

@@ -76,7 +76,7 @@ send_lines_take (struct send_lines *lines, const struct send_frame_parts *parts,
   frame.groups = shown;
   line = node_line (&frame);
   json_clear (&lines->json);
-  line.write (line.context, &lines->json, NULL);
+  line.write (line.context, &lines->json, NULL, &viewer_all);
   send_batch_add_line (batch, line.node, &lines->json.out);
   return 0;
 }

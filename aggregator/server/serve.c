@@ -199,7 +199,7 @@ serve_create (const struct serve_options *options, struct error *error)
   serve->options = *options;
   if (serve->options.clients_max == 0)
     serve->options.clients_max = SERVE_CLIENTS_MAX;
-  if (local_socket_listen (&serve->local, options->path, error) < 0) {
+  if (local_socket_listen (&serve->local, options->path, options->everybody ? 0666 : 0660, error) < 0) {
     free (serve);
     return NULL;
   }

@@ -16,6 +16,10 @@
  *                                                  or "error" and why; "other" if it writes another file, or none
  *   job start|end ID [user=NAME] [name=NAME]       "ok", "ok" and a remark, or "error" and why
  *
+ * Who is no admin gets nodes and status without errors that may name users, the jobs that are his own, and of lines what
+ * access_rows.h lets him see; reload and flush are for admins. An admin may ask for another, as the API does: the line
+ * begins with "as=VIEWER" (viewer_write) and a tab then.
+ *
  * The answer to anything else is "error ..."; then the connection is closed. */
 #ifndef SYNOP_AGGREGATOR_SERVE_H
 #define SYNOP_AGGREGATOR_SERVE_H
@@ -30,6 +34,7 @@
 #include "synop/buffer.h"
 #include "synop/error.h"
 #include "synop/loop.h"
+#include "synop/viewer.h"
 
 #define SERVE_CLIENTS_MAX 256
 
@@ -48,11 +53,13 @@ struct serve_options {
   uint64_t *dropped;  /* counts lines that were dropped for slow clients */
   void *context;
   int64_t (*time) (void *context); /* cluster time */
-  void (*status) (void *context, bool table, struct buffer *out);
-  void (*groups) (void *context, bool json, struct buffer *out);
-  void (*nodes) (void *context, bool json, struct buffer *out);
-  void (*alerts) (void *context, struct buffer *out);
-  void (*jobs) (void *context, struct buffer *out);
+  bool everybody;                  /* may open it, rather than our own user and group */
+  void (*viewer) (void *context, uint32_t uid, struct viewer *viewer); /* NULL: everybody is an admin */
+  void (*status) (void *context, const struct viewer *viewer, bool table, struct buffer *out);
+  void (*groups) (void *context, const struct viewer *viewer, bool json, struct buffer *out);
+  void (*nodes) (void *context, const struct viewer *viewer, bool json, struct buffer *out);
+  void (*alerts) (void *context, const struct viewer *viewer, struct buffer *out);
+  void (*jobs) (void *context, const struct viewer *viewer, struct buffer *out);
   int (*reload) (void *context, struct error *error);
   /* Returns a ticket for serve_flushed; or 0, with the whole answer in `out`. */
   uint64_t (*flush) (void *context, const struct serve_flush *flush, struct buffer *out);

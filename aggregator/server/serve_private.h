@@ -12,6 +12,7 @@ struct client {
   struct client *next, **place;
   int fd;
   uint32_t uid; /* of its process, as the kernel says */
+  struct viewer viewer;
   struct loop_watch *watch;
   uint32_t events; /* that are watched for */
   char request[REQUEST_MAX];

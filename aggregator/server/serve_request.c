@@ -50,7 +50,8 @@ request_tail (struct client *client, char *words)
     *known[i].value = word + strlen (known[i].name);
   }
   client->deadline_ns = INT64_MAX;
-  client->reader = stream_attach (client->serve->options.stream, &filter, client->outlet, serve_client_ready, client);
+  client->reader = stream_attach (client->serve->options.stream, &filter, &client->viewer, client->outlet,
+                                  serve_client_ready, client);
 }
 
 static char no_words[] = "";
@@ -62,7 +63,8 @@ request_now (struct client *client, char *words)
   struct buffer text = { 0 };
   struct error error;
 
-  if (now_answer (options->now, words ? words : no_words, options->time (options->context), &text, &error) < 0)
+  if (now_answer (options->now, &client->viewer, words ? words : no_words, options->time (options->context), &text,
+                  &error) < 0)
     serve_error (client, error.text);
   else
     serve_answer (client, text.data, text.length);
@@ -75,8 +77,8 @@ request_watch (struct client *client, char *words)
   const struct serve_options *options = &client->serve->options;
   struct error error;
 
-  client->watcher = now_attach (options->now, words ? words : no_words, options->time (options->context),
-                                client->outlet, serve_client_ready, client, &error);
+  client->watcher = now_attach (options->now, &client->viewer, words ? words : no_words,
+                                options->time (options->context), client->outlet, serve_client_ready, client, &error);
   if (client->watcher)
     client->deadline_ns = INT64_MAX;
   else
@@ -93,13 +95,14 @@ request_status (struct client *client, const char *words)
     serve_error (client, "status takes nothing but table");
     return;
   }
-  options->status (options->context, words != NULL, &text);
+  options->status (options->context, &client->viewer, words != NULL, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
 
 static void
-request_list (struct client *client, const char *words, void (*list) (void *context, bool json, struct buffer *out))
+request_list (struct client *client, const char *words,
+              void (*list) (void *context, const struct viewer *viewer, bool json, struct buffer *out))
 {
   struct buffer text = { 0 };
 
@@ -107,17 +110,17 @@ request_list (struct client *client, const char *words, void (*list) (void *cont
     serve_error (client, "groups and nodes take nothing but json");
     return;
   }
-  list (client->serve->options.context, words != NULL, &text);
+  list (client->serve->options.context, &client->viewer, words != NULL, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
 
 static void
-request_lines (struct client *client, void (*list) (void *context, struct buffer *out))
+request_lines (struct client *client, void (*list) (void *context, const struct viewer *viewer, struct buffer *out))
 {
   struct buffer text = { 0 };
 
-  list (client->serve->options.context, &text);
+  list (client->serve->options.context, &client->viewer, &text);
   serve_answer (client, text.data, text.length);
   buffer_free (&text);
 }
@@ -197,14 +200,44 @@ request_job (struct client *client, char *words)
   buffer_free (&text);
 }
 
+/* Who asks, or for whom. The words behind that; NULL: it was refused. */
+static char *
+request_viewer (struct client *client, char *words)
+{
+  const struct serve_options *options = &client->serve->options;
+  char *rest = words, *word;
+
+  client->viewer = viewer_all;
+  if (options->viewer)
+    options->viewer (options->context, client->uid, &client->viewer);
+  if (strncmp (words, "as=", 3) != 0)
+    return words;
+  word = strsep (&rest, "\t");
+  if (!client->viewer.all || !rest || viewer_read (&client->viewer, word + 3) < 0) {
+    serve_error (client, "only an admin may ask for another user");
+    return NULL;
+  }
+  return rest;
+}
+
+static bool
+is_for_admins (const char *verb)
+{
+  return strcmp (verb, "reload") == 0 || strcmp (verb, "flush") == 0;
+}
+
 void
 serve_request (struct client *client, char *request)
 {
-  char *words = request;
-  const char *verb = strsep (&words, "\t");
+  char *words = request_viewer (client, request);
+  const char *verb = words ? strsep (&words, "\t") : NULL;
 
   client->asked = true;
-  if (strcmp (verb, "tail") == 0)
+  if (!verb)
+    return;
+  if (is_for_admins (verb) && !client->viewer.all)
+    serve_error (client, "this is for admins: [access] admins lists them");
+  else if (strcmp (verb, "tail") == 0)
     request_tail (client, words);
   else if (strcmp (verb, "now") == 0)
     request_now (client, words);

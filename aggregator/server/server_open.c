@@ -106,6 +106,7 @@ open_link (struct server *server, struct error *error)
 static int
 open_socket (struct server *server, struct error *error)
 {
+  const struct access_settings *access = options_of_view (server->options, &access_view);
   struct serve_options to = { .loop = server->loop,
                               .stream = server->stream,
                               .now = server->now,
@@ -115,6 +116,8 @@ open_socket (struct server *server, struct error *error)
                               .dropped = &server->lines_dropped,
                               .context = server,
                               .time = server_time,
+                              .everybody = access->socket == ACCESS_SOCKET_EVERYBODY,
+                              .viewer = server_viewer,
                               .status = server_status,
                               .groups = server_groups,
                               .nodes = server_nodes,
@@ -170,6 +173,7 @@ open_views (struct server *server, struct error *error)
   server->history = views_state (server->views, &history_view);
   server->stream = views_state (server->views, &stream_view);
   server->now = views_state (server->views, &now_view);
+  server->access = views_state (server->views, &access_view);
   if (server->history)
     server->history_watch =
         loop_watch_add (server->loop, history_flush_fd (server->history), EPOLLIN, server_flushed, server);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "aggregator/access/access_view.h"
 #include "aggregator/config/options.h"
 #include "aggregator/core/cluster.h"
 #include "aggregator/history/history.h"
@@ -38,6 +39,7 @@ struct server {
   struct loop_watch *history_watch;
   struct stream *stream;
   struct now *now;
+  struct access *access;
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
@@ -63,11 +65,12 @@ void server_link_ready (void *server, uint32_t events);
 int server_reload (void *server, struct error *error);
 void server_count (void *server, void *to, view_counter_fn *take);
 int64_t server_time (void *server); /* cluster time */
-void server_status (void *server, bool table, struct buffer *out);
-void server_groups (void *server, bool json, struct buffer *out);
-void server_nodes (void *server, bool json, struct buffer *out);
-void server_alerts (void *server, struct buffer *out);
-void server_jobs (void *server, struct buffer *out);
+void server_viewer (void *server, uint32_t uid, struct viewer *viewer);
+void server_status (void *server, const struct viewer *viewer, bool table, struct buffer *out);
+void server_groups (void *server, const struct viewer *viewer, bool json, struct buffer *out);
+void server_nodes (void *server, const struct viewer *viewer, bool json, struct buffer *out);
+void server_alerts (void *server, const struct viewer *viewer, struct buffer *out);
+void server_jobs (void *server, const struct viewer *viewer, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
 void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);
 void server_crowded (void *server, uint32_t uid, uint64_t count);

@@ -37,6 +37,14 @@ server_reload (void *context, struct error *error)
   return result;
 }
 
+void
+server_viewer (void *context, uint32_t uid, struct viewer *viewer)
+{
+  const struct server *server = context;
+
+  access_viewer (server->access, uid, true, viewer);
+}
+
 static struct status
 status_now (const struct server *server)
 {
@@ -69,11 +77,12 @@ server_time (void *context)
 }
 
 void
-server_status (void *context, bool table, struct buffer *out)
+server_status (void *context, const struct viewer *viewer, bool table, struct buffer *out)
 {
   struct status status = status_now (context);
   struct json json = { 0 };
 
+  status.viewer = viewer;
   if (table) {
     status_write_table (&status, out);
   } else {
@@ -86,15 +95,16 @@ server_status (void *context, bool table, struct buffer *out)
 /* ---- groups, nodes ---- */
 
 void
-server_groups (void *context, bool json, struct buffer *out)
+server_groups (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
   const struct server *server = context;
 
+  (void) viewer;
   (json ? group_list_json : group_list_names) (server->cluster, out);
 }
 
 void
-server_nodes (void *context, bool json, struct buffer *out)
+server_nodes (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
   const struct server *server = context;
   size_t count = cluster_node_count (server->cluster);
@@ -104,7 +114,7 @@ server_nodes (void *context, bool json, struct buffer *out)
   for (size_t i = 0; i < count; i++) {
     const struct node *node = cluster_node (server->cluster, i);
     if (json) {
-      status_write_node (&lines, node, now);
+      status_write_node (&lines, node, viewer, now);
       json_newline (&lines);
     } else {
       buffer_printf (out, "%s\t%s\n", node->name, node_state_name (node->state));
@@ -115,12 +125,12 @@ server_nodes (void *context, bool json, struct buffer *out)
 }
 
 void
-server_alerts (void *context, struct buffer *out)
+server_alerts (void *context, const struct viewer *viewer, struct buffer *out)
 {
   const struct server *server = context;
   struct json lines = { 0 };
 
-  alerts_view_write (views_state (server->views, &alerts_view), &lines);
+  alerts_view_write (views_state (server->views, &alerts_view), viewer, &lines);
   buffer_add (out, lines.out.data, lines.out.length);
   json_free (&lines);
 }
@@ -162,12 +172,12 @@ server_flushed (void *context, uint32_t events)
 /* ---- jobs ---- */
 
 void
-server_jobs (void *context, struct buffer *out)
+server_jobs (void *context, const struct viewer *viewer, struct buffer *out)
 {
   const struct server *server = context;
   struct json lines = { 0 };
 
-  jobs_view_running (views_state (server->views, &jobs_view), &lines);
+  jobs_view_running (views_state (server->views, &jobs_view), viewer, &lines);
   buffer_add (out, lines.out.data, lines.out.length);
   json_free (&lines);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/core/node.h"
 #include "aggregator/core/schema_store.h"
 #include "synop/clock.h"
@@ -188,7 +189,7 @@ write_facts (struct json *json, const struct node *node)
 }
 
 static void
-write_failing (struct json *json, const struct node *node)
+write_failing (struct json *json, const struct node *node, const struct viewer *viewer)
 {
   json_key (json, "failing");
   json_array (json);
@@ -196,14 +197,16 @@ write_failing (struct json *json, const struct node *node)
     if (group_failure_error (failure)[0]) {
       json_object (json);
       write_text (json, "group", failure->name);
-      write_text (json, "error", group_failure_error (failure));
+      write_text (json, "error",
+                  viewer->all || !access_name_is_of_users (NULL, failure->name) ? group_failure_error (failure)
+                                                                                : ACCESS_ERROR);
       json_object_end (json);
     }
   json_array_end (json);
 }
 
 void
-status_write_node (struct json *json, const struct node *node, struct instant now)
+status_write_node (struct json *json, const struct node *node, const struct viewer *viewer, struct instant now)
 {
   const struct session *session = &node->sessions[0];
   char key[KEY_TEXT_SIZE];
@@ -225,7 +228,7 @@ status_write_node (struct json *json, const struct node *node, struct instant no
   }
   key_text (node->key, key);
   write_text (json, "public_key", key);
-  write_failing (json, node);
+  write_failing (json, node, viewer);
   write_facts (json, node);
   json_object_end (json);
 }
@@ -250,7 +253,7 @@ status_write_json (const struct status *status, struct json *json)
   json_key (json, "nodes");
   json_array (json);
   for (size_t i = 0; i < cluster_node_count (status->cluster); i++)
-    status_write_node (json, cluster_node (status->cluster, i), status->now);
+    status_write_node (json, cluster_node (status->cluster, i), status->viewer, status->now);
   json_array_end (json);
   if (status->views)
     views_status (status->views, json, NULL);

@@ -1,6 +1,7 @@
 /* See node_line.h. */
 #include "aggregator/stream/node_line.h"
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/core/node.h"
 #include "synop/clock.h"
 #include "synop/report.h"
@@ -34,10 +35,12 @@ write_clock (struct json *json, const struct cluster_frame *frame)
 }
 
 static void
-write_line (const void *context, struct json *json, const struct globs *groups)
+write_line (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
   const struct cluster_frame *frame = context;
   const size_t count = frame->schema->group_count;
+  struct access_cut seen;
+  const struct report_group *tables = access_cut (viewer, frame, &seen);
   struct report_cut cut;
   char session[SESSION_TEXT_SIZE];
 
@@ -53,10 +56,13 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   json_object_end (json);
   if (frame->late)
     json_bool (json_key (json, "late"), true);
+  if (seen.others)
+    json_bool (json_key (json, "others_left_out"), true);
   json_object (json_key (json, "report"));
-  report_write (json, report_cut (frame->groups, count, cluster_line_most (frame), &cut), count,
-                groups ? only_groups : NULL, groups);
+  report_write (json, report_cut (tables, count, cluster_line_most (frame), &cut), count, groups ? only_groups : NULL,
+                groups);
   report_cut_free (&cut);
+  access_cut_free (&seen);
   json_object_end (json);
   json_object_end (json);
   json_newline (json);
@@ -73,10 +79,23 @@ has_groups (const void *context, const struct globs *groups)
   return false;
 }
 
+static enum stream_share
+share_line (const void *frame, const struct viewer *viewer)
+{
+  static const enum stream_share shares[] = {
+    [ACCESS_WHOLE] = STREAM_WHOLE, [ACCESS_BARE] = STREAM_BARE, [ACCESS_OWN] = STREAM_OWN
+  };
+
+  return shares[access_share (viewer, frame)];
+}
+
 struct stream_line
 node_line (const struct cluster_frame *frame)
 {
-  return (struct stream_line){
-    .type = "node", .node = frame->node->name, .write = write_line, .has = has_groups, .context = frame
-  };
+  return (struct stream_line){ .type = "node",
+                               .node = frame->node->name,
+                               .write = write_line,
+                               .has = has_groups,
+                               .share = share_line,
+                               .context = frame };
 }

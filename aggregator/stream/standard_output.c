@@ -95,7 +95,7 @@ standard_output_create (const struct standard_output_options *options)
   output->options = *options;
   output->fd = open_output (&kind);
   output->outlet = outlet_create (output->fd, kind, options->queue_bytes, options->dropped);
-  output->reader = stream_attach (options->stream, &filter, output->outlet, flush, output);
+  output->reader = stream_attach (options->stream, &filter, &viewer_all, output->outlet, flush, output);
   output->watch = loop_watch_add (options->loop, output->fd, 0, fd_event, output);
   return output;
 }

@@ -10,8 +10,9 @@
 struct stream_reader {
   struct stream_reader *next, **place;
   struct stream_choice choice;
+  struct viewer viewer;
   struct outlet *outlet;
-  bool fed;
+  bool fed, left_out;
   void (*ready) (void *context);
   void *context;
 };
@@ -72,12 +73,13 @@ stream_destroy (struct stream *stream)
 }
 
 struct stream_reader *
-stream_attach (struct stream *stream, const struct stream_filter *filter, struct outlet *outlet,
-               void (*ready) (void *context), void *context)
+stream_attach (struct stream *stream, const struct stream_filter *filter, const struct viewer *viewer,
+               struct outlet *outlet, void (*ready) (void *context), void *context)
 {
   struct stream_reader *reader = memory_new (1, sizeof *reader);
 
   stream_choice_init (&reader->choice, filter);
+  reader->viewer = *viewer;
   reader->outlet = outlet;
   reader->ready = ready;
   reader->context = context;
@@ -101,34 +103,73 @@ stream_detach (struct stream_reader *reader)
   free (reader);
 }
 
+bool
+stream_has_left_out (const struct stream_reader *reader)
+{
+  return reader->left_out;
+}
+
 static struct line *
-render (struct stream *stream, const struct stream_line *line, const struct globs *groups)
+render (struct stream *stream, const struct stream_line *line, const struct globs *groups, const struct viewer *viewer)
 {
   json_clear (&stream->json);
-  line->write (line->context, &stream->json, groups);
+  line->write (line->context, &stream->json, groups, viewer);
   return line_create (stream->json.out.data, stream->json.out.length);
+}
+
+/* A line with all its groups, as it was rendered for readers so far: whole, without what is of users, and as the last user
+ * saw it who has a part in it. */
+struct rendered {
+  struct line *whole, *bare, *own;
+  const struct viewer *owner;
+};
+
+static struct line **
+rendered_for (struct rendered *rendered, const struct viewer *viewer, enum stream_share share)
+{
+  if (share != STREAM_OWN)
+    return share == STREAM_WHOLE ? &rendered->whole : &rendered->bare;
+  if (rendered->owner && (rendered->owner->uid != viewer->uid || strcmp (rendered->owner->name, viewer->name) != 0)) {
+    line_release (rendered->own);
+    rendered->own = NULL;
+  }
+  rendered->owner = viewer;
+  return &rendered->own;
+}
+
+static void
+feed (struct stream *stream, struct stream_reader *reader, const struct stream_line *line, struct rendered *rendered)
+{
+  const struct viewer *viewer = &reader->viewer;
+  enum stream_share share = viewer->all || !line->share ? STREAM_WHOLE : line->share (line->context, viewer);
+  struct line *part = NULL, **at = &part;
+
+  reader->left_out |= share != STREAM_WHOLE;
+  if (share == STREAM_HIDDEN)
+    return;
+  if (!choice_parts (&reader->choice, line))
+    at = rendered_for (rendered, viewer, share);
+  if (!*at)
+    *at = render (stream, line, at == &part ? &reader->choice.groups : NULL,
+                  share == STREAM_WHOLE  ? &viewer_all
+                  : share == STREAM_BARE ? &viewer_nobody
+                                         : viewer);
+  outlet_put (reader->outlet, *at);
+  line_release (part);
+  reader->fed = true;
 }
 
 void
 stream_put (struct stream *stream, const struct stream_line *line)
 {
-  struct line *whole = NULL;
+  struct rendered rendered = { 0 };
 
-  for (struct stream_reader *reader = stream->readers; reader; reader = reader->next) {
-    if (!choice_wants (&reader->choice, line))
-      continue;
-    if (choice_parts (&reader->choice, line)) {
-      struct line *part = render (stream, line, &reader->choice.groups);
-      outlet_put (reader->outlet, part);
-      line_release (part);
-    } else {
-      if (!whole)
-        whole = render (stream, line, NULL);
-      outlet_put (reader->outlet, whole);
-    }
-    reader->fed = true;
-  }
-  line_release (whole);
+  for (struct stream_reader *reader = stream->readers; reader; reader = reader->next)
+    if (choice_wants (&reader->choice, line))
+      feed (stream, reader, line, &rendered);
+  line_release (rendered.whole);
+  line_release (rendered.bare);
+  line_release (rendered.own);
 }
 
 void

@@ -1,6 +1,7 @@
 /* See stream_view.h. */
 #include "aggregator/stream/stream_view.h"
 
+#include "aggregator/access/access_rows.h"
 #include "aggregator/stream/node_line.h"
 #include "aggregator/stream/tick_line.h"
 
@@ -37,24 +38,39 @@ stream_tick (void *stream, const struct cluster_tick_line *tick)
 }
 
 static void
-write_event (const void *event, struct json *json, const struct globs *groups)
+write_event (const void *event, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
   (void) groups;
+  (void) viewer;
   event_write (json, event);
+}
+
+static enum stream_share
+share_event (const void *event, const struct viewer *viewer)
+{
+  return access_sees_event (viewer, event) ? STREAM_WHOLE : STREAM_HIDDEN;
 }
 
 static void
 stream_event (void *stream, const struct event *event)
 {
   stream_put (stream,
-              &(struct stream_line){ .type = "event", .node = event->node, .write = write_event, .context = event });
+              &(struct stream_line){
+                  .type = "event", .node = event->node, .write = write_event, .share = share_event, .context = event });
 }
 
 static void
-write_job (const void *line, struct json *json, const struct globs *groups)
+write_job (const void *line, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
   (void) groups;
+  (void) viewer;
   job_line_write (json, line);
+}
+
+static enum stream_share
+share_job (const void *line, const struct viewer *viewer)
+{
+  return access_sees_job (viewer, line) ? STREAM_WHOLE : STREAM_HIDDEN;
 }
 
 static void
@@ -63,6 +79,7 @@ stream_job (void *stream, const struct job_line *line)
   stream_put (stream, &(struct stream_line){ .type = JOB_LINE_TYPE,
                                              .node = line->event == JOB_NODE ? line->nodes[0] : NULL,
                                              .write = write_job,
+                                             .share = share_job,
                                              .context = line });
 }
 

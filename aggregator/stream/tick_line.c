@@ -1,12 +1,23 @@
 /* See tick_line.h. */
 #include "aggregator/stream/tick_line.h"
 
+#include "aggregator/access/access_rows.h"
 #include "synop/clock.h"
 
+/* Which groups of a report are written: those that were asked for, and for who is no admin none that is of users, since of
+ * a cluster with one user's jobs the sum is his. */
+struct wanted {
+  const struct globs *groups; /* NULL: all */
+  bool all;
+};
+
 static bool
-only_groups (const void *groups, const char *group)
+is_wanted (const void *context, const char *group)
 {
-  return globs_match (groups, group);
+  const struct wanted *wanted = context;
+
+  return (!wanted->groups || globs_match (wanted->groups, group)) &&
+         (wanted->all || !access_name_is_of_users (NULL, group));
 }
 
 static void
@@ -16,8 +27,9 @@ write_count (struct json *json, const char *key, size_t count)
 }
 
 static void
-write_line (const void *context, struct json *json, const struct globs *groups)
+write_line (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
+  const struct wanted wanted = { groups, viewer->all };
   const struct cluster_tick_line *line = context;
   const struct tick_line *tick = line->tick;
   uint64_t left_out;
@@ -38,7 +50,7 @@ write_line (const void *context, struct json *json, const struct globs *groups)
   else
     json_real (json, (double) tick->bound_ns / NS_PER_S);
   json_object (json_key (json, "report"));
-  combine_write (tick->combine, json, groups ? only_groups : NULL, groups, &left_out);
+  combine_write (tick->combine, json, groups || !viewer->all ? is_wanted : NULL, &wanted, &left_out);
   json_object_end (json);
   write_count (json, "left_out", left_out);
   json_object_end (json);
@@ -50,11 +62,28 @@ has_groups (const void *context, const struct globs *groups)
 {
   const struct cluster_tick_line *line = context;
 
-  return combine_has (line->tick->combine, only_groups, groups);
+  return combine_has (line->tick->combine, is_wanted, &(struct wanted){ groups, true });
+}
+
+static bool
+is_of_users (const void *context, const char *group)
+{
+  (void) context;
+  return access_name_is_of_users (NULL, group);
+}
+
+static enum stream_share
+share_line (const void *context, const struct viewer *viewer)
+{
+  const struct cluster_tick_line *line = context;
+
+  return !viewer->all && combine_has (line->tick->combine, is_of_users, NULL) ? STREAM_BARE : STREAM_WHOLE;
 }
 
 struct stream_line
 tick_line (const struct cluster_tick_line *line)
 {
-  return (struct stream_line){ .type = "cluster", .write = write_line, .has = has_groups, .context = line };
+  return (struct stream_line){
+    .type = "cluster", .write = write_line, .has = has_groups, .share = share_line, .context = line
+  };
 }

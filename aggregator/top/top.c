@@ -89,7 +89,7 @@ print_once (struct top *top)
   int code = 1;
 
   if (!top_is_filled (top)) {
-    log_error ("%s: %s", top->options->socket,
+    log_error ("%s: %s", top->options->reach->chosen ? top->options->reach->url : top->options->reach->socket,
                *top->error        ? top->error
                : *top->jobs.error ? top->jobs.error
                                   : "no values came in 15 s");

@@ -5,13 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "aggregator/reach/reach.h"
 #include "synop/error.h"
 
 enum top_view { VIEW_CLUSTER, VIEW_JOBS, VIEW_EVENTS, VIEW_NODE, VIEW_HELP, TOP_VIEWS };
 
 struct top_options {
-  const char *socket;
-  bool once; /* one screen as text, of that width */
+  const struct reach *reach; /* the aggregator */
+  bool once;                 /* one screen as text, of that width */
   int width;
   enum top_view view;
   const char *metric, *sort, *filter; /* "": by default, none */

@@ -11,7 +11,6 @@
 #include "synop/buffer.h"
 #include "synop/clock.h"
 #include "synop/file.h"
-#include "synop/local_socket.h"
 #include "synop/memory.h"
 
 #define READ_AT_ONCE (256 * 1024)
@@ -104,7 +103,7 @@ feed_ask (void *context, int64_t due_ns)
 
   (void) due_ns;
   feed->answered = false;
-  feed->fd = local_socket_begin (feed->options.socket, feed->request, &error);
+  feed->fd = reach_begin (feed->options.reach, feed->request, &error);
   if (feed->fd < 0)
     feed_end (feed, error.text);
   else

@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/reach/reach.h"
 #include "synop/loop.h"
 
 struct feed_options {
   struct loop *loop;
-  const char *socket;
+  const struct reach *reach;
   int64_t again_ns; /* until it is asked again after an answer's end */
   void *context;
   void (*line) (void *context, const char *line, size_t length); /* without its newline */

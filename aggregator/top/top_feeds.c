@@ -25,7 +25,7 @@ ask (struct top *top, void (*line) (void *, const char *, size_t), void (*end) (
      const char *request)
 {
   struct feed_options options = {
-    .loop = top->loop, .socket = top->options->socket, .again_ns = again_ns, .context = top, .line = line, .end = end
+    .loop = top->loop, .reach = top->options->reach, .again_ns = again_ns, .context = top, .line = line, .end = end
   };
 
   return feed_create (&options, request);

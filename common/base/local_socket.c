@@ -96,7 +96,7 @@ check_place (const char *path, struct error *error)
 }
 
 int
-local_socket_listen (struct local_socket *local, const char *path, struct error *error)
+local_socket_listen (struct local_socket *local, const char *path, mode_t mode, struct error *error)
 {
   char *temporary = memory_format ("%s.%ld", path, (long) getpid ());
   struct sockaddr_un address;
@@ -118,7 +118,7 @@ local_socket_listen (struct local_socket *local, const char *path, struct error 
     error_set (error, "%s: %s", temporary, strerror (errno));
     goto out;
   }
-  if (chmod (temporary, 0660) < 0 || listen (local->fd, BACKLOG) < 0 || lstat (temporary, &status) < 0 ||
+  if (chmod (temporary, mode) < 0 || listen (local->fd, BACKLOG) < 0 || lstat (temporary, &status) < 0 ||
       rename (temporary, path) < 0) {
     error_set (error, "%s: %s", path, strerror (errno));
     unlink (temporary);

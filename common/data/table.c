@@ -356,6 +356,24 @@ table_copy (struct table *to, const struct table *from)
 }
 
 void
+table_copy_rows (struct table *to, const struct table *from, const bool *keep)
+{
+  size_t columns = from->group->metric_count;
+
+  table_copy (to, from);
+  memset (to->node, 0, to->node_count * sizeof *to->node);
+  to->rows = 0;
+  for (size_t row = 0; row < from->rows; row++) {
+    if (!keep[row])
+      continue;
+    to->labels[to->rows] = from->labels[row];
+    memcpy (to->cells + to->rows * columns, from->cells + row * columns, columns * sizeof *to->cells);
+    to->rows++;
+  }
+  to->known = to->rows;
+}
+
+void
 table_swap (struct table *one, struct table *other)
 {
   struct table kept = *one;

@@ -212,20 +212,40 @@ answer_route (struct http *http, const struct http_request *request, const struc
 
 /* False: the reply says why not. */
 static bool
-is_authorized (struct http *http, const struct http_request *request, const struct place *place,
-               struct http_reply *reply)
+has_password (struct http *http, const struct http_request *request, const struct place *place,
+              struct http_reply *reply)
 {
-  enum http_password_answer answer = HTTP_PASSWORD_GOOD;
+  enum http_password_answer answer = http_passwords_check (
+      http->passwords, http_request_header (request, "Authorization"), http_request_host (request), clock_monotonic ());
 
-  if (http->passwords != NULL)
-    answer = http_passwords_check (http->passwords, http_request_header (request, "Authorization"),
-                                   http_request_host (request), clock_monotonic ());
   if (answer == HTTP_PASSWORD_WRONG)
     refuse (place, reply, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed");
   else if (answer == HTTP_PASSWORD_LATER)
     refuse (place, reply, MHD_HTTP_TOO_MANY_REQUESTS, "too many passwords are being tried");
-  http->unauthorized += answer != HTTP_PASSWORD_GOOD;
   return answer == HTTP_PASSWORD_GOOD;
+}
+
+/* Whoever has a password sees all, as does everybody where nobody asks who it is. False: the reply says why not. */
+static bool
+is_authorized (struct http *http, struct http_request *request, const struct place *place, struct http_reply *reply)
+{
+  const struct http_options *options = &http->options;
+  enum http_who who = HTTP_NOBODY;
+  struct error why;
+  bool fine = true;
+
+  request->viewer = options->who != NULL ? viewer_nobody : viewer_all;
+  if (options->who != NULL)
+    who = options->who (options->who_context, request, &request->viewer, &why);
+  if (who == HTTP_IMPOSTOR) {
+    refuse (place, reply, MHD_HTTP_UNAUTHORIZED, why.text);
+    fine = false;
+  } else if (who != HTTP_KNOWN && http->passwords != NULL) {
+    fine = has_password (http, request, place, reply);
+    request->viewer = viewer_all;
+  }
+  http->unauthorized += !fine;
+  return fine;
 }
 
 static bool
@@ -235,7 +255,7 @@ method_is_known (const char *method)
 }
 
 static void
-answer_make (struct http *http, const struct http_request *request, const char *url, const char *method,
+answer_make (struct http *http, struct http_request *request, const char *url, const char *method,
              struct http_reply *reply)
 {
   const struct place place = place_find (http, url);
@@ -300,7 +320,9 @@ reply_send (struct http *http, const struct http_request *request, struct http_r
     library->MHD_add_response_header (response, "Content-Disposition", name);
   }
   if (status == MHD_HTTP_UNAUTHORIZED)
-    library->MHD_add_response_header (response, "WWW-Authenticate", "Basic realm=\"synop\", charset=\"UTF-8\"");
+    library->MHD_add_response_header (response, "WWW-Authenticate",
+                                      http->passwords != NULL ? "Basic realm=\"synop\", charset=\"UTF-8\""
+                                                              : "Bearer realm=\"synop\"");
   if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
     library->MHD_add_response_header (response, "Allow", "GET, HEAD");
   if (retry_s > 0) {
@@ -342,7 +364,7 @@ http_answer (void *context, struct MHD_Connection *connection, const char *url, 
              const char *upload, size_t *upload_size, void **place)
 {
   struct http *http = context;
-  struct http_request request = { http, connection };
+  struct http_request request = { http, connection, method, url, viewer_nobody };
   struct http_reply reply = { 0 }, *later;
 
   (void) version;

@@ -42,6 +42,12 @@ connection_fd (const struct http *http, struct MHD_Connection *connection)
   return info != NULL ? info->connect_fd : -1;
 }
 
+struct http_connection *
+http_connection_find (struct http *http, struct MHD_Connection *connection)
+{
+  return place_find (http, connection_fd (http, connection));
+}
+
 uint64_t
 http_connection_host (const struct http *http, struct MHD_Connection *connection)
 {
@@ -79,7 +85,7 @@ http_connection_notify (void *context, struct MHD_Connection *connection, void *
 void
 http_connection_asks (struct http *http, struct MHD_Connection *connection, bool answered, bool endless)
 {
-  struct http_connection *found = place_find (http, connection_fd (http, connection));
+  struct http_connection *found = http_connection_find (http, connection);
 
   if (found == NULL)
     return;
@@ -91,7 +97,7 @@ http_connection_asks (struct http *http, struct MHD_Connection *connection, bool
 bool
 http_connection_forward (struct http *http, struct MHD_Connection *connection, uint64_t host)
 {
-  struct http_connection *found = place_find (http, connection_fd (http, connection));
+  struct http_connection *found = http_connection_find (http, connection);
   size_t same = 0;
 
   if (found == NULL)
@@ -109,7 +115,7 @@ http_connection_forward (struct http *http, struct MHD_Connection *connection, u
 void
 http_connection_wait (struct http *http, struct MHD_Connection *connection, const struct http_wait *wait)
 {
-  struct http_connection *found = place_find (http, connection_fd (http, connection));
+  struct http_connection *found = http_connection_find (http, connection);
 
   http->library->MHD_suspend_connection (connection);
   found->waits = connection;
@@ -119,7 +125,7 @@ http_connection_wait (struct http *http, struct MHD_Connection *connection, cons
 bool
 http_connection_is_gone (struct http *http, struct MHD_Connection *connection)
 {
-  const struct http_connection *found = place_find (http, connection_fd (http, connection));
+  const struct http_connection *found = http_connection_find (http, connection);
 
   return found == NULL || found->gone;
 }

@@ -23,12 +23,16 @@ struct http_connection {
   struct MHD_Connection *waits; /* suspended; NULL: it is not */
   struct http_wait wait;        /* for this */
   bool gone;                    /* the client is, and what it waited for is to be ended */
+  bool owned;                   /* it was found out who opened it: */
+  int64_t owner;                /* his number; -1: not known */
 };
 
 /* A request, while it is being answered. */
 struct http_request {
-  const struct http *http;
+  struct http *http;
   struct MHD_Connection *connection;
+  const char *method, *url;
+  struct viewer viewer;
 };
 
 struct http {
@@ -65,6 +69,11 @@ void http_connection_asks (struct http *http, struct MHD_Connection *connection,
 void http_connections_look (struct http *http, int64_t now_ns); /* ends those that take too long */
 void http_connections_end (struct http *http);
 bool http_connections_last (const struct http *http); /* one of them is endless */
+
+struct http_connection *http_connection_find (struct http *http, struct MHD_Connection *connection); /* NULL: none */
+
+/* http_owner.c: the user whose socket is the other end of the connection with that local end; -1: it is not of this host. */
+int64_t http_owner_find (const struct sockaddr *peer, const struct sockaddr *local);
 
 /* A reply that waits: the connection rests until it is ready. */
 void http_connection_wait (struct http *http, struct MHD_Connection *connection, const struct http_wait *wait);

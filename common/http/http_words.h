@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "synop/buffer.h"
 #include "synop/error.h"
 
 struct http_address {

@@ -15,6 +15,7 @@
 #include "synop/buffer.h"
 #include "synop/clock.h"
 #include "synop/error.h"
+#include "synop/viewer.h"
 
 #define HTTP_CONNECTIONS_MAX 256
 #define HTTP_MEMORY (32 * 1024)
@@ -118,6 +119,17 @@ http_request_authority (const struct http_request *request);     /* the Host tha
 uint64_t http_request_host (const struct http_request *request); /* a number for the host that asks */
 size_t http_request_places (const struct http_request *request); /* so many connections there may be */
 
+/* Who asks, as `who` of the options says; without that everybody sees all. */
+const struct viewer *http_request_viewer (const struct http_request *request);
+bool http_request_is_proxied (const struct http_request *request); /* one of trusted_proxies asks for somebody */
+/* The user of this host who opened the other end of the connection, as the kernel says; -1: it is not of this host. */
+int64_t http_request_owner (const struct http_request *request);
+/* "GET /api/v1/jobs?user=ana&limit=5": what is asked, in one spelling: all bytes but letters, digits and -._~ (and / of the
+ * path) as %XX. Credentials are bound to it. */
+void http_request_target (const struct http_request *request, struct buffer *out);
+void http_target_add (struct buffer *out, const char *text,
+                      const char *plain); /* `plain`: bytes that stay beside these */
+
 /* A body in pieces: adds whole pieces until `out` holds `limit` bytes or more. False: the body is complete. */
 typedef bool http_next_fn (void *context, struct buffer *out, size_t limit);
 
@@ -175,8 +187,18 @@ struct http_counts {
   uint64_t connections;  /* now */
 };
 
+enum http_who {
+  HTTP_NOBODY,  /* nothing says who it is: where passwords are needed he is refused */
+  HTTP_LOCAL,   /* a user of this host: likewise */
+  HTTP_KNOWN,   /* he has shown who he is */
+  HTTP_IMPOSTOR /* what he shows is wrong */
+};
+
 struct http_options {
   const struct http_settings *settings;
+  /* Whose request is it, where it does not bear a name and a password? Those see all. NULL: everybody does. */
+  enum http_who (*who) (void *context, const struct http_request *request, struct viewer *viewer, struct error *why);
+  void *who_context;
   const char *title; /* of the page "/addresses" */
   const struct http_site *sites;
   size_t site_count;

@@ -16,7 +16,7 @@ struct local_socket {
 
 /* Makes the folder if it is missing, and replaces a socket on which nobody answers; if somebody does, that is an
  * error. */
-int local_socket_listen (struct local_socket *local, const char *path, struct error *error);
+int local_socket_listen (struct local_socket *local, const char *path, mode_t mode, struct error *error);
 void local_socket_close (struct local_socket *local); /* removes the file */
 
 /* Logs `why`, and how this user gets into the group that the socket is for. */

@@ -163,6 +163,8 @@ struct value table_keep_text (struct table *table, const char *text,
 const char *table_text (const struct table *table, const struct value *value, size_t *length);
 
 void table_copy (struct table *to, const struct table *from);
+/* Some of its rows, and no value of the node. The copy is to be read, and not begun again. */
+void table_copy_rows (struct table *to, const struct table *from, const bool *keep);
 void table_swap (struct table *one, struct table *other);
 
 #endif

@@ -1,13 +1,13 @@
 """Tables of a history: how long each format takes, how large it is, and how much memory; then 10 million rows of one table."""
 
+import contextlib
 import gzip
 import json
-import os
 import shutil
 import subprocess
 import time
 
-from lib.programs import BUILD, environment
+from lib.programs import BUILD, environment, memory_bytes
 from measure import say
 
 NODES, FRAMES = 100, 300
@@ -23,10 +23,13 @@ def measured(command):
     """(seconds, MiB of memory at most)"""
     begin = time.monotonic()
     child = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
+    memory = 0
+    while child.poll() is None:
+        with contextlib.suppress(OSError, ValueError):  # it has just ended
+            memory = max(memory, memory_bytes(child.pid, "VmHWM") / MIB)
+        time.sleep(0.02)
     assert child.returncode == 0, command
-    return time.monotonic() - begin, usage.ru_maxrss / 1024
+    return time.monotonic() - begin, memory
 
 
 def gzipped(folder):

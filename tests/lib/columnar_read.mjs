@@ -3,7 +3,8 @@
 // READER: hyparquet, parquet-wasm (Rust's parquet) of Parquet; apache-arrow, flechette of Arrow. First {"columns": [{"name",
 // "type", "label", "unit", "help"}...], "rows", more of Parquet: "table", "groups", "arrow"}, then an array for each row; a
 // double is the 16 digits of its bits, or "nan". With READER sums (hyparquet, apache-arrow), instead of that, an object of
-// all columns: {NAME: [nulls, sum of the values, of texts of their lengths]}, without having more than a row group in memory.
+// all columns: {NAME: [nulls, sum of the values, of texts of their lengths]}, of Parquet with "rows" in all and of each group,
+// without having more than a row group in memory.
 import { openSync, readSync, fstatSync, readFileSync, writeSync } from "node:fs";
 import { decompress } from "fzstd";
 
@@ -87,7 +88,7 @@ async function hyparquet(path, sums = false) {
     })),
   }));
   if (sums) {
-    const found = {};
+    const found = { rows: [Number(metadata.num_rows), ...groups.map(({ rows }) => rows)] };
     for (const { name, type } of columns) {
       const sum = summer(type);
       for (let from = 0, group = 0; group < groups.length; from += groups[group++].rows)

@@ -17,7 +17,7 @@ from lib.hostile import evil
 from lib.programs import BUILD, LIMIT, environment, listed_groups, run, time_ns
 from lib.protocol import COUNTER, GAUGE, Group, Metric
 
-SEEDS = [int(seed) for seed in os.environ.get("COLUMNAR_SEEDS", "1 2").split()]
+SEEDS = [int(seed) for seed in os.environ.get("COLUMNAR_SEEDS", "1").split()]
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,7 @@ def test_random_tables(tmp_path, seed):
     tables = sorted(tmp_path.glob("*.jsonl"))
     assert len(tables) == 5
     parquet, arrow = (read_tables([table.with_suffix(form) for table in tables]) for form in (".parquet", ".arrow"))
+    fallen_back = False
     for table in tables:
         expected = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
         columns, rows = expected[0]["columns"], expected[1:]
@@ -95,11 +96,14 @@ def test_random_tables(tmp_path, seed):
             one["name"]: {key: one[key] for key in ("unit", "help") if one[key]} for one in columns}}
         assert plain["created"].startswith("synop version ") and base64.b64decode(plain["arrow"])[:4] == b"\xff" * 4
         check_statistics(plain, rows)
+        fallen_back |= any(column["type"] == "text" and "RLE_DICTIONARY" not in said["encodings"] and len(rows) > 10000
+                           for group in plain["groups"] for column, said in zip(plain["columns"], group["columns"]))
         *heads, read = arrow[table.with_suffix(".arrow")]
         assert read == rows
         for head in heads:
             assert [{**one, "optional": None} for one in head["columns"]] == [{**one, "optional": None} for one in columns]
             assert head["rows"] == len(rows) and head["table"] == {"name": 'made "up"', "help": "Made up."}
+    assert fallen_back
 
 
 def test_many_rows(tmp_path):
@@ -109,7 +113,11 @@ def test_many_rows(tmp_path):
         made = json.loads(make("rows", os.environ.get("COLUMNAR_ROWS", 1_100_000), form, path))
         assert made["rss_mib"] < (400 if "asan" in str(BUILD) else 64)
         assert path.stat().st_size == made["bytes"]
-        assert read_lines("sums", path) == [made["sums"]]
+        said, = read_lines("sums", path)
+        if form == "parquet":
+            rows, *groups = said.pop("rows")
+            assert rows == made["rows"] == sum(groups) and len(groups) > 1 and max(groups) == 2**20
+        assert said == made["sums"]
 
 
 # ---- a history ----
@@ -129,6 +137,7 @@ JOBS = [ODD, Group("job_cpu", **JOB, metrics=[Metric("user_time", COUNTER, per=1
         Group("job_info", **JOB, metrics=[Metric("user", protocol.TEXT, protocol.UNIT_NONE, protocol.FOLD_NONE)])]
 S = 10**9
 BIG = 2**60 + 1
+MINE = "columnar"  # a job that no other test of this machine has
 
 
 def publish_odd(peer, turn):
@@ -138,8 +147,8 @@ def publish_odd(peer, turn):
     if turn % 3 == 2:
         del things["ü"]
     peer.publish([protocol.table_wire(JOBS, "odd", S, {"level": turn or None}, things, error="odd" if turn == 1 else None),
-                  protocol.table_wire(JOBS, "job_cpu", S, rows={"7": {"user_time": turn * S, "switches": turn}}),
-                  protocol.table_wire(JOBS, "job_info", S, rows={"7": {"user": "ana"}})])
+                  protocol.table_wire(JOBS, "job_cpu", S, rows={MINE: {"user_time": turn * S, "switches": turn}}),
+                  protocol.table_wire(JOBS, "job_info", S, rows={MINE: {"user": "ana"}})])
     peer.pump()
 
 
@@ -155,6 +164,7 @@ def _ran():
         for turn in range(8):
             publish_odd(peer, turn)
         cluster.aggregator.wait_lines(8, type="node", node="evil")
+        cluster.aggregator.wait_line(type="job", event="started", job_id=MINE)
     cluster.aggregator.wait_lines(10, type="node", node="n2")
     assert cluster.aggregator.stop() == 0
     yield cluster
@@ -247,7 +257,7 @@ def test_export_refuses(ran):
 def test_report(ran):
     """The tables of one job, also one that is empty."""
     folders = {form: ran.folder / f"job-{form}" for form in ("csv", "parquet", "arrow")}
-    command(ran, "report", "7", *(word for form, folder in folders.items() for word in (f"--{form}", folder)))
+    command(ran, "report", MINE, *(word for form, folder in folders.items() for word in (f"--{form}", folder)))
     for form in ("parquet", "arrow"):
         assert {path.stem for path in folders[form].iterdir()} == {path.stem for path in folders["csv"].glob("*.csv")}
         _, head, rows = read_both(folders[form] / f"job_cpu.{form}")
@@ -257,7 +267,7 @@ def test_report(ran):
         assert [(row[names.index("node")], row[names.index("job")], row[names.index("switches")]) for row in rows] == [
             (row["node"], row["job"], int(row["switches"])) for row in said]
         assert len(rows) >= 7 and head["columns"][names.index("switches")]["type"] == "int64"
-    done = command(ran, "report", "7", "--parquet", folders["arrow"], "--arrow", folders["arrow"], code=2)
+    done = command(ran, "report", MINE, "--parquet", folders["arrow"], "--arrow", folders["arrow"], code=2)
     assert "--parquet and --arrow both name" in done.stderr
 
 

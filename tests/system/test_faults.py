@@ -20,6 +20,7 @@ from lib.slurm_bed import Bed
 
 ADVICE = {"shortest": "4s", "cpu": 3, "storage": 100}
 A100, T4 = "NVIDIA A100-SXM4-80GB", "Tesla T4"
+TYPES = (A100, A100), (A100, T4)  # of the first nodes' GPUs
 QUOTA_US = "5000"  # of 100,000: the time that the slow node's CPU gives
 DISK_RATE = 2 << 20  # bytes a second
 SWAPPED = 2 << 20  # KiB
@@ -59,8 +60,10 @@ class Job:
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.bed.command('report', self.id, *self.options)}") from None
 
-    def end(self):
+    def go_on(self):
         self.bed.slurm.go_on(self.mark)
+
+    def end(self):
         assert self.process.wait(LIMIT) == 0
         self.bed.job_line(self.id, "ended")
         assert self.is_said(), self.bed.command("report", self.id, *self.options)
@@ -71,7 +74,7 @@ def bed_with_gpus(cluster):
     why = slurm.lacking("cgroup")
     if why:
         pytest.skip(f"no SLURM: {why}")
-    gpus = Gpus(cluster.folder, f"gpus 2\nname * {A100}\n", "gpus-1"), Gpus(cluster.folder, "gpus 2\n", "gpus-2")
+    gpus = [Gpus(cluster.folder, at_first(types), f"gpus-{at}") for at, types in enumerate(TYPES)]
     with Bed(cluster, "cgroup", settings="SlurmdParameters=config_overrides\n", gpus=gpus,
              hardware=["CPUs=16 RealMemory=20000 Gres=gpu:a100:2", "CPUs=16 RealMemory=20000 Gres=gpu:a100:1,gpu:t4:1",
                        "CPUs=16 RealMemory=20000"],
@@ -83,11 +86,13 @@ def bed_with_gpus(cluster):
             limit_folder(made, controller).rmdir()
 
 
-def play_gpus(bed, at, names):
+def at_first(types):
+    return "gpus 2\nvalue * utilization 0\n" + "".join(f"name {gpu} {name}\n" for gpu, name in enumerate(types))
+
+
+def play_gpus(bed, at):
     """The first GPU of the node computes for a process, the second has nothing to do."""
-    words = "".join(f"name {gpu} {name}\n" for gpu, name in enumerate(names))
-    return lambda _node, pid: bed.gpus[at].say(f"gpus 2\n{words}value 0 utilization 92\nvalue 1 utilization 0\n"
-                                               f"process 0 {pid} 40000000000\n")
+    return lambda _node, pid: bed.gpus[at].say(f"{at_first(TYPES[at])}value 0 utilization 92\nprocess 0 {pid} 40000000000\n")
 
 
 def play_swap(bed):
@@ -131,10 +136,10 @@ def at_rest(bed):
     yield Job(bed, "healthy", ["-N2", "-n2", "-c2", f"-x{third}", "--mem=200"], ["memory=100", "busy=0.6"], None)
     yield Job(bed, "idle", [f"-w{first}", "--gpus-per-node=2"], [], (
         "idle_gpus", (f"1 of 2 GPUs was left idle: GPU 1 on {first} ({A100}); no process of the job was on it", "ask for 1"),
-        "#SBATCH --gpus-per-node=1"), play_gpus(bed, 0, [A100, A100]))
+        "#SBATCH --gpus-per-node=1"), play_gpus(bed, 0))
     yield Job(bed, "wrong", [f"-w{second}", "--gres=gpu:a100:1,gpu:t4:1"], [], (
         "idle_gpus", (f"GPU 1 on {second} ({T4})", f"It used the {A100} alone: ask for one of that type"),
-        "#SBATCH --gpus-per-node=a100:1"), play_gpus(bed, 1, [A100, T4]))
+        "#SBATCH --gpus-per-node=a100:1"), play_gpus(bed, 1))
     yield Job(bed, "memory", [f"-w{third}", "--mem=3000"], ["memory=280", "busy=0.1"], (
         "memory_unused", ("of the 2.93 GiB of memory that it asked for. Ask for 512 MiB",), "#SBATCH --mem=512M"))
     yield Job(bed, "swap", [f"-w{third}", "--mem=300"], ["memory=60", "busy=0.1"], (
@@ -159,6 +164,6 @@ def at_work(bed):
 def test_faults(bed):
     for start in (at_rest, at_work):
         jobs = list(start(bed))
-        for step in (Job.begin, Job.wait, Job.end):
+        for step in (Job.begin, Job.wait, Job.go_on, Job.end):
             for job in jobs:
                 step(job)

@@ -13,7 +13,7 @@ OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 COMMANDS = {
     "agent": [[], ["keys"], ["names"], ["bench-node"], ["run"], ["top"], ["--compat", "neuron-monitor"]],
     "aggregator": [[], ["tail"], ["status"], ["replay"], ["export"], ["check"], ["jobs"], ["job"], ["report"],
-                   ["query"], ["top"], ["trace"], ["send"], ["keys"]],
+                   ["query"], ["top"], ["trace"], ["send"], ["token"], ["keys"]],
 }
 
 
@@ -51,7 +51,7 @@ def test_page_names_the_choices_of_help(program):
 
 
 # A command by a name that only `make install` gives it, and packages do not: "aggregator tail", not "synop-aggregator tail".
-SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|names|run|tail|status|replay|export|check|jobs?|report|query|top|trace)\b)")
+SHORT = re.compile(r"(?<![-/.\w])(agent|aggregator) (--\w|(?:keys|names|run|tail|status|replay|export|check|jobs?|report|query|top|trace|token)\b)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 

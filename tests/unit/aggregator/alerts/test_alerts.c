@@ -52,7 +52,7 @@ standing (int64_t minute, alert_still_fn *still)
   struct json json = { 0 };
   char *rest;
 
-  alerts_write (&alerts, T0 + minute * MINUTE, still, NULL, &json);
+  alerts_write (&alerts, &viewer_all, T0 + minute * MINUTE, still, NULL, &json);
   buffer_add (&json.out, "", 1);
   text[0] = '\0';
   rest = json.out.data;

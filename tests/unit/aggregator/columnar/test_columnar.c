@@ -193,7 +193,7 @@ test_memory_is_bounded (void **state)
       assert_int_equal (columnar_add (tables[row % TABLES], cells, &error), 0);
       most = pool->block_bytes + pool->form_bytes > most ? pool->block_bytes + pool->form_bytes : most;
     }
-    assert_in_range (most, 30000000, 140000000);
+    assert_in_range (most, 30000000, 110000000);
     for (size_t i = 0; i < TABLES; i++) {
       assert_int_equal (columnar_finish (tables[i], &error), 0);
       columnar_destroy (tables[i]);

@@ -212,10 +212,13 @@ what_does_not_go_together (void **state)
     { COMMAND_TAIL, "more", "unexpected argument 'more'; \"synop-aggregator tail --help\" shows what there is" },
     { COMMAND_EXPORT, "", "[export] output (default): -o says where to write the tables" },
     { COMMAND_REPORT, "", "expected \"synop-aggregator report JOBID\"" },
-    { COMMAND_REPORT, "7 --json --format perfmon", "[report] json (command line): does not go with --format perfmon" },
+    { COMMAND_REPORT, "7 --json --format perfmon", "[report] json (command line): does not go with another --format" },
     { COMMAND_REPORT, "7 --price-per-kwh 0.3EUR", "must be a number from 0 to 1000000, as 0.31" },
     { COMMAND_SERVE, "--co2-per-kwh -1", "must be a number from 0 to 1000000, as 0.31" },
     { COMMAND_REPORT, "7 --currency EURO.EURO.EURO.EURO", "must have 16 bytes at most" },
+    { COMMAND_JOBS, "--url ftp://m", "--url: must begin with http:// or https://" },
+    { COMMAND_JOBS, "--url http://ana:secret@m/", "--url: must be no more than https://HOST:PORT/" },
+    { COMMAND_TOKEN, "", "expected \"synop-aggregator token USER\"" },
     { COMMAND_JOB, "strat 7", "\"synop-aggregator job end ID\"; did you mean start?" },
     { COMMAND_JOB, "end", "expected \"synop-aggregator job start ID\"" },
   };
@@ -258,7 +261,12 @@ reload_takes_over_what_says_so (void **state)
                                        "storage",
                                        "network",
                                        "time",
-                                       "margin" };
+                                       "margin",
+                                       "admins",
+                                       "everybody_sees",
+                                       "tokens",
+                                       "munge_socket",
+                                       "proxy_user_header" };
   struct fixture *it = *state;
   size_t count = 0;
   struct buffer text = { 0 };

@@ -637,7 +637,7 @@ static void
 test_the_status (void **state)
 {
   struct bench *bench = *state;
-  struct status status = { .cluster = bench->cluster, .listen = "here", .now = now (bench) };
+  struct status status = { .cluster = bench->cluster, .viewer = &viewer_all, .listen = "here", .now = now (bench) };
   struct buffer table = { 0 };
   struct json json = { 0 };
 

@@ -120,6 +120,7 @@ show (struct scene *scene, struct exporter_ask asked)
 {
   struct exporter_scrape *scrape;
 
+  asked.all = true;
   assert_int_equal (ask (scene, &asked, &scrape), EXPORTER_FOUND);
   return text_of (scrape, 100);
 }

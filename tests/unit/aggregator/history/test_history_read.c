@@ -36,7 +36,7 @@ see_frame (void *context, const struct cluster_frame *frame)
                                      pair->before ? table_get (pair->before, 0, 0) : NULL, report_elapsed_ns (pair));
   struct json json = { 0 };
 
-  line.write (line.context, &json, NULL);
+  line.write (line.context, &json, NULL, &viewer_all);
   buffer_add (&seen->text, json.out.data, json.out.length);
   json_free (&json);
   seen->last_known = shown.type == VALUE_UINT;

@@ -125,7 +125,8 @@ static char *
 labels (struct scene *scene, int64_t from_s, int64_t to_s, bool running, const char *users)
 {
   struct globs globs;
-  struct job_query query = { scene->start_ns + from_s * NS_PER_S, scene->start_ns + to_s * NS_PER_S, &globs, running };
+  struct job_query query = { scene->start_ns + from_s * NS_PER_S, scene->start_ns + to_s * NS_PER_S, &globs, NULL,
+                             running };
   struct job_list list = { 0 };
   struct error error;
   char *text = memory_string ("");

@@ -18,7 +18,7 @@ __wrap_clock_monotonic (void)
 {
   static int64_t passed_ns;
 
-  passed_ns += each_call_ns;
+  passed_ns = each_call_ns ? passed_ns + each_call_ns : 0;
   return __real_clock_monotonic () + passed_ns;
 }
 
@@ -250,23 +250,30 @@ check_faults (struct scratch *scratch)
 
 #define DAMAGE(where) "UPDATE tier_blocks SET data = substr (data, 1, length (data) - 1) || x'55' WHERE " where
 
+/* Of few nodes a block has all metrics, else it has one. */
 static void
-test_damage_is_mended (void **state)
+assert_damage_is_mended (struct scratch *scratch, bool few)
 {
-  struct scratch *scratch = *state;
+  uint64_t nodes = few ? 2 : 12, frames = few ? 300 : 1500;
   struct read_out before[2], after;
+  char name[16];
 
+  scratch->start_ns -= scratch->start_ns % (3600 * NS_PER_S) + few * 150 * NS_PER_S; /* of two hours, or one */
   scratch_open (scratch);
-  put_range (scratch, "n1", 1, 1, 300);
-  put_range (scratch, "n2", 2, 1, 300);
+  for (uint64_t i = 1; i <= nodes; i++) {
+    snprintf (name, sizeof name, "n%u", (unsigned) i);
+    put_range (scratch, name, i, 1, frames);
+  }
   scratch_close (scratch);
   do_work (scratch, DAYS, ALL, NULL);
+  assert_true ((scratch_number (scratch, "SELECT count (*) FROM tier_blocks WHERE metric = 0") > 0) == few);
+  assert_true ((scratch_number (scratch, "SELECT count (*) FROM tier_blocks WHERE metric > 0") == 0) == few);
   assert_int_equal (check_faults (scratch), 0);
   before[0] = read_tier (scratch, HISTORY_MINUTES, "bytes", NULL, false);
   before[1] = read_tier (scratch, HISTORY_HOURS, "bytes", NULL, false);
   for (int tier = 0; tier < 2; tier++) {
     scratch_sql (scratch, tier ? DAMAGE ("tier = 1") : DAMAGE ("tier = 0"));
-    assert_true (check_faults (scratch) >= 3);
+    assert_true (check_faults (scratch) >= (few ? 1 : 3));
     assert_true (read_tier (scratch, tier ? HISTORY_HOURS : HISTORY_MINUTES, "bytes", NULL, false).broken > 0);
     do_work (scratch, 0, ALL, NULL);
     assert_int_equal (check_faults (scratch), 0);
@@ -279,11 +286,23 @@ test_damage_is_mended (void **state)
   }
   /* Where the frames are gone it is left out. */
   scratch_sql (scratch, "DELETE FROM chunks");
-  scratch_sql (scratch, DAMAGE ("tier = 0 AND rows = 0 AND metric = 2"));
+  scratch_sql (scratch, few ? DAMAGE ("tier = 0") : DAMAGE ("tier = 0 AND rows = 0 AND metric = 2"));
   do_work (scratch, 0, ALL, NULL);
   assert_int_equal (check_faults (scratch), 0);
   assert_int_equal (read_tier (scratch, HISTORY_MINUTES, "level", NULL, false).count, 0);
-  assert_int_equal (read_tier (scratch, HISTORY_HOURS, "level", NULL, false).count, 600);
+  assert_int_equal (read_tier (scratch, HISTORY_HOURS, "level", NULL, false).count, frames * nodes);
+}
+
+static void
+test_damage_is_mended (void **state)
+{
+  assert_damage_is_mended (*state, true);
+}
+
+static void
+test_damage_of_many_is_mended (void **state)
+{
+  assert_damage_is_mended (*state, false);
 }
 
 static void
@@ -502,6 +521,7 @@ main (void)
                                       TEST (test_killed_at_any_point),
                                       TEST (test_long_work_is_committed),
                                       TEST (test_damage_is_mended),
+                                      TEST (test_damage_of_many_is_mended),
                                       TEST (test_the_fuller_counts),
                                       TEST (test_staged_is_mended),
                                       TEST (test_lost_tables),

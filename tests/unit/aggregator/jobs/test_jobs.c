@@ -338,7 +338,7 @@ test_running (void **state)
   begin (scene, 0, "123", 2);
   begin (scene, 1, "123", 2);
   run (scene, 1);
-  jobs_write_running (scene->jobs, &json);
+  jobs_write_running (scene->jobs, &viewer_all, &json);
   buffer_add (&json.out, "", 1);
   assert_non_null (strstr (json.out.data, "{\"type\":\"job\",\"event\":\"started\""));
   assert_non_null (strstr (json.out.data, "\"job_id\":\"123\",\"scheduler\""));
@@ -348,7 +348,7 @@ test_running (void **state)
   end (scene, 1, "123");
   run (scene, 60);
   json_clear (&json);
-  jobs_write_running (scene->jobs, &json);
+  jobs_write_running (scene->jobs, &viewer_all, &json);
   assert_int_equal (json.out.length, 0);
   json_free (&json);
   scene_destroy (scene);

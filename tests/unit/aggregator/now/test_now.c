@@ -193,7 +193,7 @@ ask (const char *words)
   struct buffer out = { 0 };
   struct error error;
 
-  if (now_answer (values, copy, WALL_START, &out, &error) < 0)
+  if (now_answer (values, &viewer_all, copy, WALL_START, &out, &error) < 0)
     fail_msg ("%s: %s", words, error.text);
   assert_int_equal (out.data[out.length - 1], '\n');
   answer = memory_copy (out.data, out.length);
@@ -221,7 +221,7 @@ expect_error (const char *words, const char *begin_of)
   struct buffer out = { 0 };
   struct error error;
 
-  assert_int_equal (now_answer (values, copy, WALL_START, &out, &error), -1);
+  assert_int_equal (now_answer (values, &viewer_all, copy, WALL_START, &out, &error), -1);
   if (strncmp (error.text, begin_of, strlen (begin_of)) != 0)
     fail_msg ("%s: %s", words, error.text);
   assert_int_equal (out.length, 0);
@@ -450,7 +450,7 @@ watch (struct reader *reader, const char *words)
   assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM, 0, reader->pair), 0);
   setsockopt (reader->pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
   reader->outlet = outlet_create (reader->pair[0], OUTLET_SOCKET, QUEUE, &reader->dropped);
-  reader->reader = now_attach (values, copy, WALL_START, reader->outlet, wake, reader, &error);
+  reader->reader = now_attach (values, &viewer_all, copy, WALL_START, reader->outlet, wake, reader, &error);
   if (!reader->reader)
     fail_msg ("%s: %s", words, error.text);
   outlet_flush (reader->outlet);
@@ -622,7 +622,7 @@ test_answers_take_a_part_of_the_time (void **state)
     char words[] = "metric=disk.bytes\tmetric=memory.used\tmetric=disk.heat";
     struct buffer out = { 0 };
     struct error error = { "" };
-    busy = now_answer (values, words, WALL_START, &out, &error) < 0;
+    busy = now_answer (values, &viewer_all, words, WALL_START, &out, &error) < 0;
     if (busy)
       assert_string_equal (error.text, "busy: more is asked for than there is time for; ask again");
     buffer_free (&out);
@@ -652,7 +652,7 @@ test_so_many_metrics_are_watched (void **state)
     watch (&readers[i], words);
   }
   strcpy (words, "metric=memory.total");
-  assert_null (now_attach (values, words, 0, readers[0].outlet, wake, &more, &error));
+  assert_null (now_attach (values, &viewer_all, words, 0, readers[0].outlet, wake, &more, &error));
   assert_string_equal (error.text, "busy: as many different metrics are watched as may be, 128");
   expect ("metric=memory.total", "count", "3"); /* who only asks is answered */
   watch (&more, "metric=memory.used + 5");

@@ -137,6 +137,29 @@ test_rates_at_the_ends_of_a_life_are_of_what_samples_cover (void **state)
   bucket_table_free (&table);
 }
 
+/* Where minutes end and frames go on nothing ends, and nothing is looked up (there is no file). */
+static void
+test_rates_go_on_in_frames (void **state)
+{
+  static const uint64_t split[] = { 60, 60, 23 }, whole[] = { 60, 60, 60 };
+  static const double tens[] = { 10, 10, 10, 10 };
+  const struct points_query query = { .group = "a" };
+  struct bucket_table table = { .step_ns = MINUTE, .steps = 4, .most = 10, .rate = true };
+  struct error error;
+  size_t broken;
+
+  (void) state;
+  add_minutes (&table, "n1", 0, split, 3, 1);
+  add_minutes (&table, "n2", 0, whole, 3, 1);
+  add (&table, "n1", NULL, (struct history_point){ 2 * MINUTE, 37 * S, 37, 370, 9, 11, true });
+  for (int64_t i = 0; i < 2; i++)
+    add (&table, i ? "n2" : "n1", NULL, (struct history_point){ 3 * MINUTE, 20 * S, 20, 200, 9, 11, true });
+  assert_int_equal (pace_finish (&table, NULL, &query, INT64_MAX, &broken, &error), 0);
+  expect_rates (&table, "n1", tens);
+  expect_rates (&table, "n2", tens);
+  bucket_table_free (&table);
+}
+
 /* In the middle a change over frames that are lost is there; its minute counts as whole. */
 static void
 test_rates_between_minutes_are_of_whole_ones (void **state)
@@ -363,6 +386,7 @@ main (void)
     cmocka_unit_test (test_points_are_summed_in_their_steps),
     cmocka_unit_test (test_rates_are_of_the_time_that_samples_span),
     cmocka_unit_test (test_rates_at_the_ends_of_a_life_are_of_what_samples_cover),
+    cmocka_unit_test (test_rates_go_on_in_frames),
     cmocka_unit_test (test_rates_between_minutes_are_of_whole_ones),
     cmocka_unit_test (test_rates_end_now),
     cmocka_unit_test (test_no_more_series_than_may_be),

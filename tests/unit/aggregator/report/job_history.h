@@ -338,7 +338,7 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
   if (!file)
     print_message ("# %s\n", error.text);
   assert_non_null (file);
-  report = job_report_make (file, &job, scratch->start_ns + (int64_t) (seconds * 1e9), NULL, &error);
+  report = job_report_make (file, &job, NULL, scratch->start_ns + (int64_t) (seconds * 1e9), NULL, &error);
   assert_non_null (report);
   history_file_close (file);
   free (job.nodes);

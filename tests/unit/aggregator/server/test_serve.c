@@ -36,36 +36,41 @@ struct scene {
 };
 
 static void
-give_groups (void *context, bool json, struct buffer *out)
+give_groups (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, json ? "{}\n" : "load\nnetwork\n");
 }
 
 static void
-give_nodes (void *context, bool json, struct buffer *out)
+give_nodes (void *context, const struct viewer *viewer, bool json, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, json ? "[]\n" : "n1\tup\nn9\tnever\n");
 }
 
 static void
-give_alerts (void *context, struct buffer *out)
+give_alerts (void *context, const struct viewer *viewer, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, "{\"node\":\"n9\"}\n");
 }
 
 static void
-give_jobs (void *context, struct buffer *out)
+give_jobs (void *context, const struct viewer *viewer, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, "{\"job_id\":\"7\"}\n");
 }
 
 static void
-give_status (void *context, bool table, struct buffer *out)
+give_status (void *context, const struct viewer *viewer, bool table, struct buffer *out)
 {
+  (void) viewer;
   (void) context;
   buffer_add_string (out, table ? "TABLE\n" : "{\"type\":\"status\"}\n");
 }
@@ -323,8 +328,9 @@ test_client_that_does_not_ask (void **state)
 }
 
 static void
-write_line (const void *context, struct json *json, const struct globs *groups)
+write_line (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
+  (void) viewer;
   (void) groups;
   json_object (json);
   json_key (json, "text");
@@ -429,9 +435,9 @@ test_what_was_left_behind (void **state)
   struct stat status;
   int fd;
 
-  assert_int_equal (local_socket_listen (&first, path, &error), 0);
+  assert_int_equal (local_socket_listen (&first, path, 0660, &error), 0);
   close (first.fd); /* as when it is killed: the file stays */
-  assert_int_equal (local_socket_listen (&second, path, &error), 0);
+  assert_int_equal (local_socket_listen (&second, path, 0660, &error), 0);
   assert_int_equal (stat (path, &status), 0);
   assert_int_equal (status.st_mode & 0777, 0660);
   first.fd = dup (second.fd); /* the first one's end does not remove the second one's file */
@@ -443,7 +449,7 @@ test_what_was_left_behind (void **state)
   fd = open (path, O_CREAT | O_WRONLY, 0600); /* somebody's file */
   assert_true (fd >= 0);
   close (fd);
-  assert_int_equal (local_socket_listen (&second, path, &error), -1);
+  assert_int_equal (local_socket_listen (&second, path, 0660, &error), -1);
   assert_non_null (strstr (error.text, "not a socket"));
   assert_int_equal (unlink (path), 0);
   free (path);

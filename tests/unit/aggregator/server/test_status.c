@@ -16,7 +16,7 @@ status_with_facts (struct bench *bench, const char *name, size_t length, struct 
   struct frame_header header = { .node = "n1", .session = 7, .sequence = 1, .monotonic_ns = bench->now_ns };
   struct table tables[2];
   const struct table *sent[] = { &tables[0], &tables[1] };
-  struct status status = { .cluster = bench->cluster, .listen = "here", .now = now (bench) };
+  struct status status = { .cluster = bench->cluster, .viewer = &viewer_all, .listen = "here", .now = now (bench) };
   struct buffer bytes = { 0 };
 
   memset (text, 'x', sizeof text);

@@ -25,8 +25,9 @@
 static int renders; /* how often a line was written */
 
 static void
-write_made (const void *context, struct json *json, const struct globs *groups)
+write_made (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
 {
+  (void) viewer;
   renders++;
   json_object (json);
   json_key (json, groups ? "part" : "whole");
@@ -68,7 +69,7 @@ check_filter (const struct stream_filter *filter, const char *expected)
 
   assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM, 0, pair), 0);
   outlet = outlet_create (pair[0], OUTLET_SOCKET, QUEUE, &dropped);
-  reader = stream_attach (stream, filter, outlet, ready, &woken);
+  reader = stream_attach (stream, filter, &viewer_all, outlet, ready, &woken);
   stream_put (stream, &node_line_made);
   stream_put (stream, &event_made);
   stream_put (stream, &own_event);
@@ -121,7 +122,7 @@ test_rendered_once_for_all (void **state)
   assert_int_equal (renders, 0); /* nobody reads */
   for (int i = 0; i < 10; i++) {
     outlets[i] = outlet_create (-1, OUTLET_SOCKET, QUEUE, &dropped);
-    readers[i] = stream_attach (stream, &all, outlets[i], ready, &woken);
+    readers[i] = stream_attach (stream, &all, &viewer_all, outlets[i], ready, &woken);
   }
   stream_put (stream, &node_line_made);
   assert_int_equal (renders, 1);
@@ -314,10 +315,86 @@ test_reader_gone_and_disk_full (void **state)
   close (full);
 }
 
+/* ---- viewers ---- */
+
+/* The line is of "ana": she sees her own of it, others what is of nobody. */
+static enum stream_share
+share_made (const void *context, const struct viewer *viewer)
+{
+  if (strcmp (context, "hidden") == 0)
+    return STREAM_HIDDEN;
+  return viewer->name[0] == 'a' || viewer->name[0] == 'b' ? STREAM_OWN : STREAM_BARE;
+}
+
+static void
+write_seen (const void *context, struct json *json, const struct globs *groups, const struct viewer *viewer)
+{
+  (void) context;
+  (void) groups;
+  renders++;
+  json_text (json, viewer->all ? "whole" : *viewer->name ? viewer->name : "bare");
+  json_newline (json);
+}
+
+/* Each sees what is his, and what several see alike is rendered once. */
+static void
+test_viewers (void **state)
+{
+  static const struct viewer viewers[] = { { .all = true },
+                                           { .uid = 1, .name = "ana" },
+                                           { .uid = 2, .name = "bob" },
+                                           { .uid = 3, .name = "zoe" },
+                                           { .uid = 1, .name = "ana" },
+                                           { .all = true },
+                                           { .uid = 4, .name = "yan" },
+                                           { .uid = 0, .name = "" } };
+  static const char *const expected[] = { "whole", "ana", "bob", "bare", "ana", "whole", "bare", "bare" };
+  enum { COUNT = sizeof viewers / sizeof viewers[0] };
+  const struct stream_filter all = { "", "", "" };
+  struct stream_line line = {
+    .type = "node", .node = "n1", .write = write_seen, .share = share_made, .context = "ana"
+  };
+  struct stream *stream = stream_create ();
+  struct stream_reader *readers[COUNT];
+  struct outlet *outlets[COUNT];
+  uint64_t dropped = 0;
+  int pairs[COUNT][2], woken = 0;
+  char text[256], whole[256];
+
+  (void) state;
+  for (size_t i = 0; i < COUNT; i++) {
+    assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM, 0, pairs[i]), 0);
+    outlets[i] = outlet_create (pairs[i][0], OUTLET_SOCKET, QUEUE, &dropped);
+    readers[i] = stream_attach (stream, &all, &viewers[i], outlets[i], ready, &woken);
+  }
+  renders = 0;
+  stream_put (stream, &line);
+  assert_in_range (renders, 4, 5); /* whole, bare, bob, and ana, whom others stand between */
+  line.context = "hidden";
+  stream_put (stream, &line);
+  for (size_t i = 0; i < COUNT; i++) {
+    ssize_t got;
+    outlet_flush (outlets[i]);
+    got = recv (pairs[i][1], text, sizeof text - 1, MSG_DONTWAIT);
+    assert_true (got > 0);
+    text[got] = '\0';
+    snprintf (whole, sizeof whole, "\"%s\"\n", expected[i]);
+    if (viewers[i].all)
+      strcat (whole, "\"whole\"\n");
+    assert_string_equal (text, whole);
+    stream_detach (readers[i]);
+    outlet_destroy (outlets[i]);
+    close (pairs[i][0]);
+    close (pairs[i][1]);
+  }
+  stream_destroy (stream);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_viewers),
     cmocka_unit_test (test_filters),
     cmocka_unit_test (test_rendered_once_for_all),
     cmocka_unit_test (test_slow_reader_of_a_socket),

@@ -42,8 +42,10 @@ take (struct top *top, const char *line)
 static struct top *
 make_top (void)
 {
+  static char none[] = "";
+  static const struct reach reach = { .socket = "s", .url = none };
   static const struct top_options options = {
-    .socket = "s", .width = 80, .metric = "", .sort = "", .filter = "", .node = ""
+    .reach = &reach, .width = 80, .metric = "", .sort = "", .filter = "", .node = ""
   };
   struct top *top = calloc (1, sizeof *top);
   struct buffer request = { 0 };

@@ -174,7 +174,7 @@ set_up (void **state)
 {
   struct scene *scene = memory_new (1, sizeof *scene);
   const struct http_site site = { routes, sizeof routes / sizeof routes[0], scene };
-  struct http_options options = { &scene->settings, "a title", &site, 1 };
+  struct http_options options = { .settings = &scene->settings, .title = "a title", .sites = &site, .site_count = 1 };
   struct error error;
   bool taken;
 
@@ -463,7 +463,7 @@ test_taken (void **state)
   struct scene *scene = *state;
   char listen_to[64];
   struct http_settings settings = scene->settings;
-  struct http_options options = { &settings, "" };
+  struct http_options options = { .settings = &settings, .title = "" };
   struct error error;
   bool taken;
 
