@@ -200,7 +200,7 @@ def test_keyboard_alone(shown, browser):
 def test_hover_and_click(shown, browser):
     _, url = shown
     tab = browser.open(url)
-    tab.wait(f"{SEEN}?.startsWith('3 nodes')")
+    tab.wait(f"{SEEN}?.startsWith('3 nodes') && document.querySelector('canvas.cells').width > 300")  # drawn, too
     box = tab.evaluate("(() => {const box = document.querySelector('.cells').getBoundingClientRect(); return [box.x, box.y]})()")
     tab.hover((box[0] + 20, box[1] + 20))
     tab.wait(f"{NAME} === 'n1'")
