@@ -145,18 +145,17 @@ period_of (enum history_tier tier)
   return tier == HISTORY_MINUTES ? HOUR_S : DAY_S;
 }
 
-/* In the period that begins there. */
 static bool
-wants_batch (const struct reading *reading, int64_t batch, int64_t start)
+wants_batch (const struct reading *reading, int64_t batch, int64_t start) /* of the period */
 {
   const struct points_query *query = reading->query;
-  int64_t end = start + period_of (reading->tier);
 
   if (batch < 0 || query->combined)
     return batch < 0 && query->combined;
   for (int64_t node = batch * TIER_BATCH; node < (batch + 1) * TIER_BATCH; node++)
-    if (wants_node (reading, node) && (!query->wants || query->wants (query->wants_context, reading->nodes[node].name,
-                                                                      start * NS_PER_S, end * NS_PER_S)))
+    if (wants_node (reading, node) &&
+        (!query->wants || query->wants (query->wants_context, reading->nodes[node].name, start * NS_PER_S,
+                                        (start + period_of (reading->tier)) * NS_PER_S)))
       return true;
   return false;
 }
@@ -384,9 +383,7 @@ read_period (struct reading *reading, sqlite3_stmt *statement, int64_t start, st
   sqlite3_bind_int (statement, 3, wants_rows (reading));
   while ((code = sqlite3_step (statement)) == SQLITE_ROW) {
     int64_t next = sqlite3_column_int64 (statement, 0);
-    if (next == refused)
-      continue;
-    if (next != batch && !wants_batch (reading, next, start)) {
+    if (next == refused || (next != batch && !wants_batch (reading, next, start))) {
       refused = next;
       continue;
     }
