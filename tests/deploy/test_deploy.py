@@ -18,7 +18,7 @@ import time
 import pytest
 from lib import packages
 from lib.chaos import identity, split, told
-from lib.programs import BUILD, ROOT, copy_tree, parse_line, wait_until
+from lib.programs import BUILD, ROOT, copy_built, copy_tree, parse_line, wait_until
 from lib.systemd_lab import SystemdHosts, lacking
 
 WORKERS = ["n1", "n2", "n3"]
@@ -68,9 +68,9 @@ class Deployment:
         self.texts = []
         self.plays = []
         self.arguments = set()
-        # make check-deploy shows that a checkout alone is enough; else what is built already is rolled out.
-        copy_tree(self.checkout)
-        self.options = [] if os.environ.get("SYNOP_DEPLOY_FRESH") else ["-e", f"synop_build={BUILD}"]
+        # make check-deploy shows that a checkout alone is enough; else what is built already is rolled out, of a copy, since
+        # other tests run these programs meanwhile.
+        (copy_tree if os.environ.get("SYNOP_DEPLOY_FRESH") else copy_built)(self.checkout)
         self.hosts = SystemdHosts(folder / "hosts", names, later=later)
 
     def write_inventory(self, more=""):
@@ -80,7 +80,7 @@ class Deployment:
         begin, ended = time.monotonic(), threading.Event()
         watch = threading.Thread(target=self.note_arguments, args=(ended,))
         watch.start()
-        command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *self.options, *options]
+        command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *options]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
         try:
             done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
@@ -328,7 +328,7 @@ def test_upgrades_in_batches_and_loses_no_frame(deployment):
     newer = deployment.folder / "newer"
     newer.mkdir()
     for program in ("agent", "aggregator"):
-        source = (deployment.checkout / "build" if os.environ.get("SYNOP_DEPLOY_FRESH") else BUILD) / program
+        source = deployment.checkout / "build" / program
         newer.joinpath(program).write_bytes(source.read_bytes() + b"newer")
     # As a run leaves it that was cut short: the new program is there, and the old one runs.
     n1 = deployment.hosts["n1"]

@@ -150,7 +150,7 @@ read_blob (const uint8_t *data, size_t size)
   tier_reader_read (reader, data, size, 0, UINT32_MAX, &again, take_series, NULL); /* almost never past the sum */
   again = (struct counted){ 0 };
   if (tier_reader_read (reader, blob.data, blob.length, 0, UINT32_MAX, &counted, take_series, NULL) == 0 &&
-      tier_grid_write_all (counted.grid, writer, &written) &&
+      tier_grid_write_all (counted.grid, 0, writer, &written) &&
       tier_reader_read (reader, written.data, written.length, 0, UINT32_MAX, &again, take_series, NULL) == 0 &&
       again.points > counted.points)
     abort ();

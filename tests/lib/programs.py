@@ -212,9 +212,10 @@ def copy_built(to):
     """The same, in which what is built already need not be built again."""
     copy_tree(to)
     (to / "build").mkdir()
-    shutil.copytree(BUILD / "obj", to / "build" / "obj")
-    for archive in BUILD.glob("*.a"):
-        shutil.copy2(archive, to / "build")
+    for folder in ("obj", "page"):
+        shutil.copytree(BUILD / folder, to / "build" / folder)
+    for file in (*BUILD.glob("*.a"), BUILD / "agent", BUILD / "aggregator"):
+        shutil.copy2(file, to / "build")
 
 
 def make(tree, *arguments):

@@ -251,6 +251,20 @@ stand_in_blank (const char *function, const struct nvml_device *device)
   return blank;
 }
 
+bool
+stand_in_text (const char *word, const struct nvml_device *device, char *text, size_t size)
+{
+  unsigned at = 0;
+  const char *said;
+
+  pthread_mutex_lock (&all.lock);
+  said = stand_in_line (word, device, &at);
+  if (said)
+    snprintf (text, size, "%s", said + strspn (said, " "));
+  pthread_mutex_unlock (&all.lock);
+  return said != NULL;
+}
+
 const char *
 stand_in_line (const char *word, const struct nvml_device *device, unsigned *at)
 {

@@ -30,6 +30,7 @@
 #define SYNOP_TESTS_STAND_IN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/gpu/nvml.h"
@@ -50,6 +51,8 @@ bool stand_in_blank (const char *function, const struct nvml_device *device);
 uint64_t stand_in_value (const struct nvml_device *device, const char *key, uint64_t otherwise);
 /* Of "field" lines; false: there is none. */
 bool stand_in_field (const struct nvml_device *device, uint32_t id, uint64_t *value);
+/* The text of the first line that begins with that word and concerns the device; false: there is none. */
+bool stand_in_text (const char *word, const struct nvml_device *device, char *text, size_t size);
 double stand_in_seconds (void); /* since the driver was loaded */
 
 /* The script's lines that begin with that word and concern the device: the text behind both, one after the other with

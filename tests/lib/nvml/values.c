@@ -43,12 +43,9 @@ NUMBER (nvmlDeviceGetComputeInstanceId, uint32_t, "compute_instance", 0)
   EXPORT int FUNCTION (struct nvml_device *device, char *text, unsigned length);                                       \
   int FUNCTION (struct nvml_device *device, char *text, unsigned length)                                               \
   {                                                                                                                    \
-    unsigned at = 0;                                                                                                   \
-    const char *said = stand_in_line (WORD, device, &at);                                                              \
-                                                                                                                       \
-    if (said)                                                                                                          \
-      snprintf (text, length, "%s", said + strspn (said, " "));                                                        \
-    else if (device->instance < 0)                                                                                     \
+    if (stand_in_text (WORD, device, text, length))                                                                    \
+      return stand_in_call (#FUNCTION, device);                                                                        \
+    if (device->instance < 0)                                                                                          \
       snprintf (text, length, GPU, device->real);                                                                      \
     else                                                                                                               \
       snprintf (text, length, MIG, device->real, device->instance);                                                    \

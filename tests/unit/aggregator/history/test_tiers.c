@@ -8,18 +8,19 @@
 #include "aggregator/history/tier_store.h"
 #include "tests/unit/aggregator/history/history_bench.h"
 
-/* Each look at the clock takes so long. */
-static int64_t each_call_ns;
+/* Each look at the clock takes so long, in any thread. */
+static _Atomic int64_t each_call_ns;
 int64_t __real_clock_monotonic (void);
 int64_t __wrap_clock_monotonic (void);
 
 int64_t
 __wrap_clock_monotonic (void)
 {
-  static int64_t passed_ns;
+  static _Atomic int64_t passed_ns;
 
-  passed_ns = each_call_ns ? passed_ns + each_call_ns : 0;
-  return __real_clock_monotonic () + passed_ns;
+  if (!each_call_ns)
+    passed_ns = 0;
+  return __real_clock_monotonic () + (passed_ns += each_call_ns);
 }
 
 /* ---- reading ---- */
