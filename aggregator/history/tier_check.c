@@ -9,9 +9,9 @@
 #include "aggregator/history/tier_codec.h"
 #include "synop/clock.h"
 
-static const char blocks[] =
-    "SELECT data, tier, start, iif (metric, family || '.' || name, 'all') FROM tier_blocks LEFT JOIN tier_metrics"
-    " ON tier_metrics.id = metric ORDER BY tier_blocks.id";
+static const char blocks[] = "SELECT data, tier, start, CASE WHEN metric THEN family || '.' || name ELSE 'all' END "
+                             "FROM tier_blocks LEFT JOIN tier_metrics"
+                             " ON tier_metrics.id = metric ORDER BY tier_blocks.id";
 static const char staged[] = "SELECT data, 2, start, (SELECT name FROM nodes WHERE nodes.id = node) FROM tier_staged";
 
 static const char parts[] = "SELECT data, 2, start, 'nodes' FROM tier_parts";

@@ -270,7 +270,8 @@ def test_completion_offers_commands_options_and_values(tmp_path):
     assert ask("synop-agent", "--log", "=") == ask("synop-agent", "--nothing", "=") == set()
     assert ask("synop-agent", "--log-level", "") == {"error", "warning", "info", "debug"}
     assert ask("synop-agent", "--realtime", "=", "y") == {"yes"}
-    assert ask("synop-aggregator", "--verbose", "report", "1", "--format", "=") == {"text", "json", "csv", "perfmon", "jobstats"}
+    assert ask("synop-aggregator", "--verbose", "report", "1", "--format", "=") == {
+        "text", "json", "csv", "perfmon", "jobstats", "clustercockpit"}
     assert ask("synop-aggregator", "top", "--view", "=") == {"cluster", "jobs", "events", "node"}
     assert ask("synop-agent", "run", "--", "keys", "") == set()
     assert {"-c", "-v", "-h", "-V", "--verbose"} <= ask("synop-agent", "-") and "-o" in ask("synop-aggregator", "export", "-")

@@ -82,7 +82,7 @@ def ask_http(url, question, form="json"):
 
 def ask_child(history, question, form="json"):
     """By the program that answers for HTTP's thread: its head and its body."""
-    done = run("aggregator", "answer", history, "/none", *[""] * (WORDS - 2), "query",
+    done = run("aggregator", "answer", history, "/none", *[""] * (WORDS - 4), "*", "", "query",
                *(f"{key}={value}" for key, value in (question | {"format": form}).items()))
     head, _, body = done.stdout.partition("\n")
     return int(head.split()[0]), body

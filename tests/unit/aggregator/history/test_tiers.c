@@ -1,5 +1,6 @@
 /* Tiers in the file: each frame counts once, whatever ends in between; damage is mended; what is old or too much goes. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "aggregator/core/combine.h"
@@ -20,7 +21,7 @@ __wrap_clock_monotonic (void)
 
   if (!each_call_ns)
     passed_ns = 0;
-  return __real_clock_monotonic () + (passed_ns += each_call_ns);
+  return __real_clock_monotonic () + atomic_fetch_add (&passed_ns, each_call_ns);
 }
 
 /* ---- reading ---- */
