@@ -5,6 +5,7 @@ import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -130,6 +131,26 @@ def test_passwords():
     finally:
         munged.stop()
         cluster.close()
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+def test_silent_munged(cluster):
+    """A munged that takes connections and never answers: who shows a credential is refused, and holds nobody up."""
+    cluster.folder.chmod(0o755)
+    place = cluster.folder / "silent"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(place))
+        place.chmod(0o777)
+        silent.listen(64)
+        cluster.start_aggregator(config=f"[http]\nlisten = 127.0.0.1:0\n[access]\nmunge_socket = {place}\n")
+        url = url_of(cluster.aggregator)
+        for _ in range(5):
+            page = get(url, f"{API}jobs", Authorization="MUNGE MUNGE:AwQDAAA:")
+            assert page.status == 401 and "MUNGE: munged does not answer" in page.text, page.text
+            assert get(url, f"{API}jobs").status == 200
+        ini = cluster.write("client.ini", f"[access]\nmunge_socket = {place}\n")
+        done = run("aggregator", "jobs", "--config", ini, "--url", url, prefix=as_user(GAMES))
+        assert done.returncode == 0 and done.stdout.startswith("JOB"), done  # by its connection
 
 
 PLAIN = "[http]\nlisten = 127.0.0.1:0\n[access]\nadmins = daemon\n"
