@@ -2,6 +2,7 @@
 #include "synop/send_labels.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "synop/data_folder.h"
@@ -71,4 +72,13 @@ send_names_check (const char *value, struct error *error)
   result = naming_load (naming, value, folder, error);
   naming_destroy (naming);
   return result;
+}
+
+int
+send_price_check (const char *value, struct error *error)
+{
+  char *end;
+  double price = strtod (value, &end);
+
+  return *value && !*end && price >= 0 && price < 1e9 ? 0 : error_set (error, "must be a number, as 0.30");
 }

@@ -1,4 +1,4 @@
-/* Options of whoever sends series: labels that all of them get, and what they are called. */
+/* Options of whoever sends series: labels that all of them get, what they are called, what one costs. */
 #ifndef SYNOP_SEND_LABELS_H
 #define SYNOP_SEND_LABELS_H
 
@@ -15,5 +15,6 @@ int send_extra_next (const char **at, struct send_extra *extra, struct error *er
  * whoever sends says so. */
 int send_labels_check (const char *value, struct error *error);
 int send_names_check (const char *value, struct error *error);
+int send_price_check (const char *value, struct error *error); /* a number, of a series a month */
 
 #endif
