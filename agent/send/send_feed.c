@@ -48,7 +48,7 @@ struct send_feed {
   char *config;
   struct globs groups;
   struct table *facts; /* for each group of the schema, where it is sampled once */
-  int64_t *sent_ns;    /* for each: wall time of what was sent last */
+  int64_t *sent_ns;    /* for each: when what was sent last was sampled, CLOCK_MONOTONIC */
   uint64_t sequence;
   struct buffer frame;
 
@@ -288,7 +288,19 @@ feed_turn (void *context, int64_t due_ns)
 
 /* ---- samples ---- */
 
-/* Those that are asked for, at the first sample in each period; and all facts. */
+/* Has a period passed since it was sent, to the nearest sample? */
+static bool
+is_due (struct send_feed *feed, const struct table *table, size_t group, int64_t now_ns)
+{
+  int64_t *sent_ns = &feed->sent_ns[group];
+
+  if (*sent_ns && now_ns - *sent_ns < feed->settings->period_ns - table->period_ns / 2)
+    return false;
+  *sent_ns = now_ns;
+  return true;
+}
+
+/* Those that are asked for, once in each period; and all facts. */
 static size_t
 choose_tables (struct send_feed *feed, const struct sample *sample, const struct table **chosen)
 {
@@ -298,14 +310,11 @@ choose_tables (struct send_feed *feed, const struct sample *sample, const struct
   for (size_t i = 0; i < sample->count; i++) {
     const struct table *table = sample->tables[i];
     size_t group = 0;
-    int64_t period = feed->settings->period_ns;
     while (schema->groups[group] != table->group)
       group++;
     if (table->group->flags & GROUP_ONCE) {
       table_copy (&feed->facts[group], table);
-    } else if (globs_match (&feed->groups, table->group->name) &&
-               sample->wall_ns / period != feed->sent_ns[group] / period) {
-      feed->sent_ns[group] = sample->wall_ns;
+    } else if (globs_match (&feed->groups, table->group->name) && is_due (feed, table, group, sample->monotonic_ns)) {
       chosen[count++] = table;
     }
   }

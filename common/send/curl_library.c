@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LIBCURL "libcurl.so.4"
+#define LIBCURL_OTHER "libcurl-gnutls.so.4" /* Debian's other one */
 
 struct function {
   const char *name;
@@ -25,6 +26,8 @@ load (struct error *error)
 {
   void *handle = dlopen (LIBCURL, RTLD_NOW | RTLD_LOCAL);
 
+  if (!handle)
+    handle = dlopen (LIBCURL_OTHER, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return error_set (error,
                       "there is no " LIBCURL " here: it is in the package libcurl4 (Debian) or libcurl (Fedora)");
