@@ -57,11 +57,11 @@ fd_raise (int *fd)
 
 /* The child's ends, and ours. */
 static int
-ends_open (struct child *child, bool listens, int ends[3])
+ends_open (struct child *child, const struct child_program *program, int ends[3])
 {
   int in[2] = { -1, open ("/dev/null", O_RDONLY | O_CLOEXEC) }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
 
-  if (listens) {
+  if (program->listens) {
     file_close (&in[1]);
     if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0)
       return -1;
@@ -72,12 +72,15 @@ ends_open (struct child *child, bool listens, int ends[3])
     return -1;
   child->out = out[0];
   ends[1] = out[1];
-  if (pipe2 (err, O_CLOEXEC) < 0)
-    return -1;
+  fcntl (child->out, F_SETFL, O_NONBLOCK);
+  if (program->shares_error)
+    err[1] = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, ABOVE);
+  else if (pipe2 (err, O_CLOEXEC) == 0)
+    fcntl (err[0], F_SETFL, O_NONBLOCK);
   child->err = err[0];
   ends[2] = err[1];
-  fcntl (child->out, F_SETFL, O_NONBLOCK);
-  fcntl (child->err, F_SETFL, O_NONBLOCK);
+  if (err[1] < 0)
+    return -1;
   return fd_raise (&ends[0]) < 0 || fd_raise (&ends[1]) < 0 || fd_raise (&ends[2]) < 0 ? -1 : 0;
 }
 
@@ -112,7 +115,7 @@ child_start (struct child *child, const struct child_program *program)
 
   *child = (struct child){ .in = -1, .out = -1, .err = -1 };
   raised.extra = program->extra > 0 ? fcntl (program->extra, F_DUPFD_CLOEXEC, ABOVE) : 0;
-  if (raised.extra < 0 || ends_open (child, program->listens, ends) < 0)
+  if (raised.extra < 0 || ends_open (child, program, ends) < 0)
     failed = errno;
   else if ((child->pid = child_launch (&raised, ends)) < 0)
     failed = errno;
