@@ -100,8 +100,12 @@ struct options {
   int view; /* enum options_view */
   char *sort, *filter, *top_metric;
 
-  char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
-  const char *of_user;                                /* of token */
+  char *merge, *offsets, *trace_name, *trace_metrics;  /* of trace, with `output_path`, `job`, `list`, `json`, */
+  char *trace_nodes, *ranks, *tool, *start, *tool_set; /* and of traces that are to begin */
+  int64_t duration_ns;
+  uint64_t iterations, limit;
+  bool wait;
+  const char *of_user; /* of token */
   bool revoke;
 };
 
