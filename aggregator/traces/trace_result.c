@@ -23,7 +23,7 @@ trace_result_create (bool list)
 {
   struct trace_result *result = memory_new (1, sizeof *result);
 
-  *result = (struct trace_result){ list, json_object (), json_object () };
+  *result = (struct trace_result){ list, json_pack ("{}"), json_pack ("{}") };
   return result;
 }
 
