@@ -44,7 +44,7 @@ add_word (struct buffer *request, const char *name, const char *value)
 static int
 add_times (struct buffer *request, const struct options *options, struct error *error)
 {
-  bool kineto = strcmp (options->tool, "kineto") == 0;
+  bool kineto = options->tool == 0;
   int64_t start_ns = kineto ? START_KINETO : START_OTHERS, duration_ns = options->duration_ns;
   struct error why;
 
@@ -79,7 +79,7 @@ make_request (struct buffer *request, const struct options *options, struct erro
                            "-o says where each trace is to lie, as /shared/traces/{job}/{node}-{rank}.json");
     if (add_times (request, options, error) < 0)
       return -1;
-    add_word (request, "tool", options->tool);
+    add_word (request, "tool", options_trace_tools[options->tool]);
     add_word (request, "output", options->output_path);
     add_word (request, "ranks", options->ranks);
     add_word (request, "options", options->tool_set);
@@ -109,7 +109,8 @@ take_order (struct asking *asking, const struct trace_line *line)
 
   asking->begun = true;
   if (!options->list && !options->json)
-    log_info ("%s of job %s begins at %s on %lld nodes", options->tool, options->job, line->start, line->nodes);
+    log_info ("%s of job %s begins at %s on %lld nodes", options_trace_tools[options->tool], options->job, line->start,
+              line->nodes);
 }
 
 static void

@@ -238,19 +238,10 @@ static const struct option token_table[] = {
     .help = "Takes all tokens of the user away, rather than making one." },
 };
 
-static const char *const tools[] = { "kineto", "counters", "perf", "py-spy", "nsys", "rocprof", NULL };
-
-static int
-check_tool (const char *value, struct error *error)
-{
-  for (size_t i = 0; tools[i]; i++)
-    if (strcmp (value, tools[i]) == 0)
-      return 0;
-  return error_set (error, "must be kineto, counters, perf, py-spy, nsys or rocprof");
-}
+const char *const options_trace_tools[] = { "kineto", "counters", "perf", "py-spy", "nsys", "rocprof", NULL };
 
 static const struct option trace_table[] = {
-  { "trace", "tool", NULL, OPTION_TEXT, AT (tool), .fallback = "kineto", .check = check_tool,
+  { "trace", "tool", NULL, OPTION_CHOICE, AT (tool), .fallback = "kineto", .choices = options_trace_tools,
     .help =
         "What is begun: kineto (PyTorch's profiler), counters (a burst of samples of the nodes), perf, py-spy, nsys, "
         "rocprof." },
