@@ -48,7 +48,7 @@ class TracedNode:
         self.peer.monotonic = lambda: time.monotonic_ns() + self.ahead_ns
         self.requests, self.ended, self.last, self.quiet = [], False, None, False
         self.known = set()
-        self.peer.start()
+        self.peer.start(period_ns=PERIOD_NS)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 

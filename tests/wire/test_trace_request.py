@@ -299,7 +299,7 @@ def test_hostile_answers(cluster, nodes):
     (["77", "-o", "/{pid}", "--start", "soon"], "start"),
     (["77", "-o", "/{pid}", "--iterations", "2", "--duration", "1s"], "does not go with --duration"),
     (["77", "-o", "/{pid}", "--tool", "strace"], "kineto"),
-    (["77", "-o", "/{pid}\tx"], "tabs"),
+    (["7\t8", "-o", "/{pid}"], "tabs"),
     (["77", "--merge", "/x", "-o", "/{pid}"], "does not go with a job"),
 ])
 def test_wrong_commands(cluster, arguments, words):
