@@ -79,13 +79,13 @@ struct cluster_output {
   void (*tick) (void *context, const struct cluster_tick_line *line);
   /* The node's session and clock (NULL: unknown) have changed; session 0: the node is gone. */
   void (*clock) (void *context, const char *node, uint64_t session, const struct control_clock *clock);
-  /* An agent answers a request for traces. Valid during the call only. */
-  void (*traced) (void *context, const struct node *node, const struct trace_answer *answer);
   void (*answer) (void *context, const uint8_t *routing, size_t routing_length, const void *bytes, size_t length);
   /* The bytes of a schema that the history has, valid until the next call of any function; NULL: it does not. */
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
   /* The history has little room left for this node: replay waits. */
   bool (*nearly_full) (void *context, const char *node);
+  /* An agent answers a request for traces. Valid during the call only. */
+  void (*traced) (void *context, const struct node *node, const struct trace_answer *answer);
 };
 
 struct cluster_options {

@@ -94,8 +94,8 @@ is_nearly_full (void *context, const char *node)
 struct cluster_output
 server_output (struct server *server)
 {
-  return (struct cluster_output){ server,      server_frame, server_event,  server_tick,   take_clock,
-                                  take_traced, send_answer,  stored_schema, is_nearly_full };
+  return (struct cluster_output){ server,      server_frame,  server_event,   server_tick, take_clock,
+                                  send_answer, stored_schema, is_nearly_full, take_traced };
 }
 
 /* ---- messages ---- */
