@@ -20,7 +20,7 @@
 #define TRACES_CONFIG_MAX 2048
 #define TRACES_RANKS_MAX 4096 /* that a request names */
 #define TRACES_ANCESTORS 8
-#define TRACES_ERROR_MAX 256
+#define TRACES_ERROR_MAX 255
 #define TRACES_WORD_MAX 64 /* of a group's name */
 
 enum traces_tool {
@@ -36,12 +36,13 @@ extern const char
     *const traces_tool_names[TRACES_TOOLS + 1]; /* "kineto", "counters", "perf", "py-spy", ...; NULL at the end */
 
 enum traces_state {
-  TRACES_FOUND,  /* takes part */
-  TRACES_BEGUN,  /* Kineto: the process has its configuration and the start has passed */
-  TRACES_ENDED,  /* the file is complete: path, size */
-  TRACES_FAILED, /* error says why, and what helps */
+  TRACES_FOUND,        /* takes part */
+  TRACES_BEGUN,        /* Kineto: the process has its configuration and the start has passed */
+  TRACES_ENDED,        /* the file is complete: path, size */
+  TRACES_FAILED,       /* error says why, and what helps */
+  TRACES_UNREGISTERED, /* is of the job, like one that takes part, but has never registered: error has the remedy */
 };
-extern const char *const traces_state_names[]; /* "found", "begun", "ended", "failed" */
+extern const char *const traces_state_names[]; /* "found", "begun", "ended", "failed", "unregistered" */
 
 /* Who knows jobs; both are called in the sampling thread, from within the functions below. */
 struct traces_jobs {
@@ -58,7 +59,7 @@ struct traces_options {
 };
 
 struct traces_request {
-  const char *id;
+  uint64_t id;
   const char *job; /* its label, as in job_info's rows */
   enum traces_tool tool;
   const int32_t *ranks; /* of these processes alone; rank_count 0: of all. Kineto and py-spy */
@@ -72,9 +73,11 @@ struct traces_request {
 };
 
 struct traces_progress {
-  char id[TRACES_ID_MAX + 1];
+  uint64_t id;
   pid_t pid;    /* 0: the node as a whole (counters, perf, nsys, rocprof; a request that failed as a whole) */
   int32_t rank; /* -1: not known, or the node as a whole */
+  uid_t uid;
+  int32_t device; /* -1: not known */
   enum traces_tool tool;
   enum traces_state state;
   int64_t begun_ns; /* CLOCK_MONOTONIC: when it began, or is to begin by the process's own wall clock; 0: it has not */
@@ -107,7 +110,7 @@ int traces_fd (const struct traces *traces); /* readable (EPOLLIN): progress can
  * with the id of one that is known is the same one: 0, and nothing begins anew. */
 int traces_begin (struct traces *traces, const struct traces_request *request, struct error *error);
 /* Children end, configurations that nobody has fetched yet are withdrawn. What has not ended becomes failed: "cancelled". */
-void traces_cancel (struct traces *traces, const char *id);
+void traces_cancel (struct traces *traces, uint64_t id);
 bool traces_take (struct traces *traces, struct traces_progress *progress); /* false: no more for now */
 /* The processes that have registered, at most so many: returns how many. */
 size_t traces_list (struct traces *traces, struct traces_process *list, size_t most);
