@@ -54,6 +54,7 @@ struct traces_jobs {
 struct traces_options {
   const char *node;                       /* for {node} */
   const struct traces_settings *settings; /* [traces], copied */
+  const char *const *groups;              /* the names of all groups, for `counters`; NULL at the end */
   struct traces_jobs jobs;
   const char *program; /* this program, which `counters` runs; NULL: /proc/self/exe */
 };
