@@ -361,7 +361,15 @@ answer_rank (void *context, struct worker_query *query)
   query->result = peer_read_rank (query->pid);
 }
 
-static const struct job_work rank_work = { .name = "trace_ranks", .user = user_of, .answer = answer_rank };
+static void
+close_ranks (void *context)
+{
+  (void) context;
+}
+
+static const struct job_work rank_work = {
+  .name = "trace_ranks", .user = user_of, .answer = answer_rank, .close = close_ranks
+};
 
 /* ---- life ---- */
 
