@@ -14,7 +14,7 @@
 
 struct setup {
   struct traces *traces;
-  struct trace_request *request;
+  struct trace_batch *request;
   struct trace_task *tasks[TASKS_MAX];
   const char *errors[TASKS_MAX]; /* of those that end at once; NULL: it is begun */
   enum traces_state states[TASKS_MAX];
@@ -86,7 +86,7 @@ still (const struct setup *setup, const struct traces_process *listed)
 static void
 add_registered (struct setup *setup)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
   bool kineto = request->asked.tool == TRACES_KINETO;
 
   for (size_t i = 0; i < request->registered_count && is_within (setup); i++) {
@@ -116,7 +116,7 @@ descends_from_registered (const struct setup *setup, const struct peer *peer)
 static bool
 resembles_registered (const struct setup *setup, const struct peer *peer)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
 
   for (size_t i = 0; i < request->registered_count; i++) {
     const struct registered *registered = still (setup, &request->registered[i]);
@@ -131,7 +131,7 @@ resembles_registered (const struct setup *setup, const struct peer *peer)
 static void
 add_unregistered (struct setup *setup)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
   size_t found = 0;
 
   for (size_t i = 0; i < request->pid_count && found < UNREGISTERED_MAX; i++) {
@@ -152,7 +152,7 @@ add_unregistered (struct setup *setup)
 static void
 setup_kineto (struct setup *setup)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
 
   add_registered (setup);
   if (request->registered_count && !request->asked.rank_count && !request->asked.limit)
@@ -179,7 +179,7 @@ is_root (const struct peer *peer)
 static void
 setup_processes (struct setup *setup)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
 
   add_registered (setup);
   for (size_t i = 0; !request->registered_count && i < request->pid_count && is_within (setup); i++) {
@@ -202,7 +202,7 @@ setup_processes (struct setup *setup)
 static void
 setup_node (struct setup *setup)
 {
-  const struct trace_request *request = setup->request;
+  const struct trace_batch *request = setup->request;
   struct trace_task *task = NULL;
 
   for (size_t i = 0; i < request->pid_count; i++) {
@@ -270,7 +270,7 @@ begin (const struct setup *setup, size_t index)
 }
 
 void
-trace_setup (struct traces *traces, struct trace_request *request)
+trace_setup (struct traces *traces, struct trace_batch *request)
 {
   struct setup *setup = memory_new (1, sizeof *setup);
   enum traces_tool tool = request->asked.tool;

@@ -91,7 +91,7 @@ void
 trace_task_end (struct traces *traces, struct trace_task *task, enum traces_state state, uint64_t size,
                 const char *format, ...)
 {
-  struct trace_request *request = task->request;
+  struct trace_batch *request = task->request;
   struct trace_task **at = &traces->tasks;
   char error[TRACES_ERROR_MAX + 1];
   va_list arguments;
@@ -111,7 +111,7 @@ trace_task_end (struct traces *traces, struct trace_task *task, enum traces_stat
   request->open--;
   put (traces, task, state, size, task->path, error);
   if (request->open == 0)
-    trace_request_free (request);
+    trace_batch_free (request);
   free (task->pids);
   free (task);
 }

@@ -74,7 +74,7 @@ traces_permit (const struct traces *traces, const struct peer *peer)
 /* ---- requests, in the sampling thread ---- */
 
 void
-trace_request_free (struct trace_request *request)
+trace_batch_free (struct trace_batch *request)
 {
   free ((char *) request->asked.job);
   free ((int32_t *) request->asked.ranks);
@@ -119,10 +119,10 @@ is_known (const struct traces *traces, uint64_t id)
   return false;
 }
 
-static struct trace_request *
+static struct trace_batch *
 copy_request (const struct traces_request *asked)
 {
-  struct trace_request *request = memory_new (1, sizeof *request);
+  struct trace_batch *request = memory_new (1, sizeof *request);
   size_t size = asked->rank_count * sizeof *asked->ranks;
 
   request->asked = *asked;
@@ -135,7 +135,7 @@ copy_request (const struct traces_request *asked)
 
 /* Only this thread may ask which job a process is of. */
 static void
-find_processes (struct traces *traces, struct trace_request *request)
+find_processes (struct traces *traces, struct trace_batch *request)
 {
   const struct traces_jobs *jobs = &traces->options.jobs;
 
@@ -154,7 +154,7 @@ find_processes (struct traces *traces, struct trace_request *request)
 int
 traces_begin (struct traces *traces, const struct traces_request *asked, struct error *error)
 {
-  struct trace_request *request;
+  struct trace_batch *request;
   int rc = check_request (traces, asked, error);
 
   if (rc < 0)
@@ -280,10 +280,10 @@ tick (void *context, int64_t due_ns)
   traces_tick_soon (traces);
 }
 
-static struct trace_request *
+static struct trace_batch *
 take_request (struct traces *traces)
 {
-  struct trace_request *request;
+  struct trace_batch *request;
 
   pthread_mutex_lock (&traces->lock);
   request = traces->asked;
@@ -300,7 +300,7 @@ static void
 woken (void *context, uint32_t events)
 {
   struct traces *traces = context;
-  struct trace_request *request;
+  struct trace_batch *request;
   uint64_t cancelled[REQUESTS_MAX];
   size_t count;
   bool stop;
@@ -424,10 +424,10 @@ find_group (struct traces *traces, struct error *error)
 static void
 free_all (struct traces *traces)
 {
-  struct trace_request *request;
+  struct trace_batch *request;
 
   while ((request = take_request (traces)))
-    trace_request_free (request);
+    trace_batch_free (request);
   traces_socket_close (traces);
   job_worker_destroy (traces->ranks);
   process_files_close (&traces->files);

@@ -20,8 +20,8 @@
 #define SETTING_USERS 64
 #define LEFT_MAX 64
 
-struct trace_request { /* of the sampling thread's making; then the thread's alone */
-  struct trace_request *next;
+struct trace_batch { /* of the sampling thread's making; then the thread's alone */
+  struct trace_batch *next;
   struct traces_request asked; /* its texts are owned */
   struct traces_process *registered;
   size_t registered_count;
@@ -34,7 +34,7 @@ enum task_phase { TASK_CHECKING, TASK_WAITING, TASK_RUNNING, TASK_WRITING };
 
 struct trace_task {
   struct trace_task *next;
-  struct trace_request *request;
+  struct trace_batch *request;
   enum task_phase phase;
   struct peer peer; /* whose rights and user; with pid 0 in `process` of the node */
   struct traces_process process;
@@ -63,7 +63,7 @@ struct traces {
 
   pthread_mutex_t lock; /* for what follows */
   bool stop;
-  struct trace_request *asked, **asked_end;
+  struct trace_batch *asked, **asked_end;
   uint64_t cancelled[REQUESTS_MAX];
   size_t cancelled_count;
   uint64_t known[KNOWN_MAX];
@@ -105,8 +105,8 @@ void traces_socket_resume (void *traces, int64_t due_ns); /* a loop_timer_fn */
 /* ---- trace_setup.c ---- */
 
 /* Takes the request. */
-void trace_setup (struct traces *traces, struct trace_request *request);
-void trace_request_free (struct trace_request *request);
+void trace_setup (struct traces *traces, struct trace_batch *request);
+void trace_batch_free (struct trace_batch *request);
 
 /* ---- trace_task.c ---- */
 
