@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/sampling/sampler.h"
+#include "agent/traces/traces_settings.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"
@@ -49,6 +50,7 @@ struct agent_options {
   bool realtime;
   struct http_settings http;
   char *prometheus_names;
+  struct traces_settings traces;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */
