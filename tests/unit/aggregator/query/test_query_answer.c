@@ -329,7 +329,7 @@ test_missing_values_are_empty_and_never_0 (void **state)
   answer.help = memory_string ("");
   series_sort (&answer);
   series_measure (&answer);
-  query_write_json (&text, &answer);
+  query_write_json (&text, &answer, NULL, NULL);
   expect_text (&text, "\"points\":[[0,4,3,5,2],[1,null,null,null,0],[2,null,null,null,0]]");
   query_write_csv (&text, &answer);
   expect_text (&text, "1970-01-01T00:00:01.000000000Z,n10,,,,,0\n");
