@@ -125,7 +125,7 @@ def test_as_cc_metric_store_reads_it(cluster, served):
     server.process.kill()
     gone = int(time.time())
     wait_until(lambda: sender(cluster)["error"].startswith(server.url), "an error")
-    time.sleep(away_seconds() / 2)
+    time.sleep(away_seconds())
     server.start()
     wait_until(lambda: sender(cluster)["error"] == "", "it goes on")
     cluster.aggregator.kill()
