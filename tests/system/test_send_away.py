@@ -92,7 +92,7 @@ def test_file(cluster):
 def test_exec(cluster):
     """Its program ends at once."""
     out, gone = cluster.folder / "out", cluster.folder / "gone"
-    command = f"test -e {gone} && exit 3; while read -r line; do test -e {gone} && exit 3; printf '%s\\n' \"$line\" >> {out}; done"
+    command = f"test -e {gone} && exit 3; while read -r line; do printf '%s\\n' \"$line\" >> {out}; test -e {gone} && exit 3; done"
     cluster.start_aggregator(config=f"[history]\nchunk_time = 500ms\n[send one]\ntype = exec\nretry = 1s\ncommand = {command}\n")
     cluster.start_nodes("n1", "n2")
     wait_until(out.exists, "lines")
