@@ -140,6 +140,7 @@ open_page (struct running *running, struct loop *loop)
   const struct agent_options *options = running->options;
   struct node_page_options to = { .http = &options->http,
                                   .names = &options->prometheus_names,
+                                  .everybody_sees = &options->everybody_sees,
                                   .node = options->node_name,
                                   .samplers = samplers,
                                   .sampler_count = sampler_count,

@@ -65,6 +65,8 @@ static const char *const send_to[] = { [SEND_NOWHERE] = "nowhere", [SEND_CLOUDWA
 #define IN_AGENT(member) offsetof (struct agent_options, member)
 #define IN_GROUP(member) offsetof (struct group_options, member)
 
+static const char *const sees[] = { "own", "all", NULL }; /* as enum node_page_sees */
+
 static const struct option option_table[] = {
   { "agent", "connect", NULL, OPTION_TEXT, IN_AGENT (connect), "", .check = check_connect, .reload = RELOAD_CONNECTION,
     .help = "The aggregator to publish to, tcp://HOST:PORT; its control channel is on the next port. Without one the "
@@ -113,6 +115,10 @@ static const struct option option_table[] = {
       "Where Prometheus finds this node's values, as it would node-exporter's (docs/prometheus.md): HOST:PORT. "
       "Without \"connect\" no report goes to standard output then. Empty: nowhere. Other hosts are let in only "
       "with password_file, or auth = none."),
+  { "access", "everybody_sees", "access-everybody-sees", OPTION_CHOICE, IN_AGENT (everybody_sees), "own",
+    .choices = sees, .reload = RELOAD_NAMES,
+    .help = "own: at [http] listen series of jobs are for whoever has a password of [http] password_file, and on this "
+            "host for root and the agent's own user. all: for whoever may connect." },
   { "prometheus", "names", "prometheus-names", OPTION_LIST, IN_AGENT (prometheus_names), NODE_PAGE_NAMES,
     .reload = RELOAD_NAMES,
     .help = "What metrics are called there: sets of names, node-exporter, dcgm-exporter, moneo, and synop for all that "

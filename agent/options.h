@@ -50,6 +50,7 @@ struct agent_options {
   uint64_t ring_size;
   bool realtime;
   struct http_settings http;
+  int everybody_sees; /* enum node_page_sees */
   char *prometheus_names;
   struct send_settings send;
   char *price;                  /* of --dry-run */

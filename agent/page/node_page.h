@@ -9,9 +9,13 @@
 
 #define NODE_PAGE_NAMES "node-exporter, dcgm-exporter, synop"
 
+/* What of jobs it shows to those who are no admins: nothing, or all. */
+enum node_page_sees { NODE_PAGE_SEES_OWN, NODE_PAGE_SEES_ALL };
+
 struct node_page_options {
   const struct http_settings *http;
-  char *const *names; /* sets of names; a reload changes it */
+  char *const *names;        /* sets of names; a reload changes it, */
+  const int *everybody_sees; /* and this */
   const char *node;
   const struct sampler *const *samplers; /* all that there are */
   size_t sampler_count;

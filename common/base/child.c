@@ -1,4 +1,6 @@
-/* See child.h. Between fork and exec stand only calls that are allowed in the child of a program with threads. */
+/* See child.h. A fork copies the tables of all of the program's memory, and each of its threads waits for that and faults
+ * afterwards; vfork halts the calling thread alone, until exec. Until then the child has our memory: it makes system calls
+ * only, and no handler of a signal may run in it. */
 #include "synop/child.h"
 
 #include <errno.h>
@@ -16,7 +18,7 @@
 #define EXTRA_FD 3
 #define ABOVE 10 /* what the child dups onto */
 
-/* In the child. The descriptors are ABOVE. */
+/* In the child: all signals are blocked. The descriptors are ABOVE. */
 static _Noreturn void
 child_become (const struct child_program *program, const int ends[3], pid_t parent)
 {
@@ -90,20 +92,32 @@ ends_close (struct child *child)
   file_close (&child->err);
 }
 
+static pid_t
+child_launch (const struct child_program *program, const int ends[3])
+{
+  pid_t parent = getpid (), pid;
+  sigset_t all, before;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &before);
+  pid = vfork ();
+  if (pid == 0)
+    child_become (program, ends, parent);
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  return pid;
+}
+
 int
 child_start (struct child *child, const struct child_program *program)
 {
   struct child_program raised = *program;
   int ends[3] = { -1, -1, -1 }, failed = 0;
-  pid_t parent = getpid ();
 
   *child = (struct child){ .in = -1, .out = -1, .err = -1 };
   raised.extra = program->extra > 0 ? fcntl (program->extra, F_DUPFD_CLOEXEC, ABOVE) : 0;
   if (raised.extra < 0 || ends_open (child, program, ends) < 0)
     failed = errno;
-  else if ((child->pid = fork ()) == 0)
-    child_become (&raised, ends, parent);
-  else if (child->pid < 0)
+  else if ((child->pid = child_launch (&raised, ends)) < 0)
     failed = errno;
   else
     setpgid (child->pid, child->pid); /* here and in the child, since either may run first */
