@@ -4,6 +4,7 @@ test_send_nats.py, test_send_kafka.py, test_send_agent.py)."""
 
 import contextlib
 import os
+import signal
 import time
 
 import pytest
@@ -65,7 +66,7 @@ def test_cloudwatch(cluster):
 def test_otlp(cluster):
     with Collector() as collector:
         behind = Behind(collector, "/v1/metrics")
-        cluster.start_aggregator(config=test_send_otlp.section(behind))
+        cluster.start_aggregator(config=test_send_otlp.section(behind, groups="load"))
         cluster.start_nodes("n1", "n2")
         wait_until(lambda: collector.find("synop_load_load_1", "n2"), "samples")
         with away(cluster, "otel", behind.relay.cut, behind.relay.restore):
@@ -91,11 +92,20 @@ def test_file(cluster):
 
 def test_exec(cluster):
     """Its program ends at once."""
-    out, gone = cluster.folder / "out", cluster.folder / "gone"
-    command = f"test -e {gone} && exit 3; while read -r line; do printf '%s\\n' \"$line\" >> {out}; test -e {gone} && exit 3; done"
+    out, gone, pid = cluster.folder / "out", cluster.folder / "gone", cluster.folder / "pid"
+    command = f"test -e {gone} && exit 3; echo $$ > {pid}; echo >> {out}; exec cat >> {out}"
+
+    def leave():
+        gone.touch()
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+    def lines():
+        """Whole ones."""
+        return [line for line in out.read_bytes().splitlines() if line.startswith(b'{"type"') and line.endswith(b"}")]
+
     cluster.start_aggregator(config=f"[history]\nchunk_time = 500ms\n[send one]\ntype = exec\nretry = 1s\ncommand = {command}\n")
     cluster.start_nodes("n1", "n2")
-    wait_until(out.exists, "lines")
-    with away(cluster, "one", gone.touch, gone.unlink):
+    wait_until(lambda: out.exists() and lines(), "lines")
+    with away(cluster, "one", leave, gone.unlink):
         pass
-    report(cluster, "one", check_lines(cluster, lambda: out.read_bytes().splitlines(), twice=2000))
+    report(cluster, "one", check_lines(cluster, lines, twice=2000))
