@@ -8,6 +8,7 @@
 
 #include "agent/sampling/sampler.h"
 #include "agent/send/send_settings.h"
+#include "agent/traces/traces_settings.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"
@@ -53,7 +54,8 @@ struct agent_options {
   int everybody_sees; /* enum node_page_sees */
   char *prometheus_names;
   struct send_settings send;
-  char *price;                  /* of --dry-run */
+  char *price; /* of --dry-run */
+  struct traces_settings traces;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -18,6 +19,22 @@
 #define EXTRA_FD 3
 #define ABOVE 10 /* what the child dups onto */
 
+/* The calls themselves: those of the C library also change other threads, which are not in this process. */
+int
+child_become_user (const struct child_user *user)
+{
+  struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+  struct __user_cap_data_struct none[2] = { 0 };
+
+  if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    return -1;
+  if (user->uid != geteuid () && (syscall (SYS_setgroups, user->group_count, user->groups) < 0 ||
+                                  syscall (SYS_setresgid, user->gid, user->gid, user->gid) < 0 ||
+                                  syscall (SYS_setresuid, user->uid, user->uid, user->uid) < 0))
+    return -1;
+  return user->uid == 0 ? 0 : (int) syscall (SYS_capset, &header, none);
+}
+
 /* In the child: all signals are blocked. The descriptors are ABOVE. */
 static _Noreturn void
 child_become (const struct child_program *program, const int ends[3], pid_t parent)
@@ -25,7 +42,9 @@ child_become (const struct child_program *program, const int ends[3], pid_t pare
   sigset_t none;
 
   setpgid (0, 0);
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (program->user && child_become_user (program->user) < 0)
+    _exit (CHILD_FORBIDDEN);
+  prctl (PR_SET_PDEATHSIG, SIGKILL); /* a change of the user has cleared it */
   if (getppid () != parent)
     _exit (CHILD_CANNOT);
   prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -36,6 +55,9 @@ child_become (const struct child_program *program, const int ends[3], pid_t pare
   for (int i = 0; i < 3; i++)
     if (dup2 (ends[i], i) < 0)
       _exit (CHILD_CANNOT);
+  if (program->output &&
+      dup2 (open (program->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), STDOUT_FILENO) < 0)
+    _exit (CHILD_CANNOT);
   if (program->extra > 0 && dup2 (program->extra, EXTRA_FD) < 0)
     _exit (CHILD_CANNOT);
   syscall (SYS_close_range, program->extra > 0 ? EXTRA_FD + 1u : EXTRA_FD + 0u, UINT32_MAX, 0);
