@@ -32,9 +32,8 @@
 
 static const struct metric metrics[] = {
   { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 1000000,
-    .help = "Time with something to do: all but idle and io_wait, steal included. Never more than went by: what the "
-            "kernel counts beyond that, as its ticks end, comes with the next sample. Its parts are as the kernel has "
-            "them, some ticks more or less." },
+    .help = "Time with something to do: all but idle and io_wait, steal included. What the kernel counts ahead of the "
+            "clock comes with the next sample." },
   TIME ("user", "2", "Time in user space, without nice but with guest."),
   TIME ("nice", "3", "Time in user space at a lowered priority, with guest_nice."),
   TIME ("system", "4", "Time in the kernel, without interrupts."),
