@@ -126,6 +126,7 @@ $(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
 $(addprefix $(BUILD)/tests/unit/test_,now tiers group_gpu group_gpu_amd library node_power job_energy cpu_counters counter_manners): ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
+$(BUILD)/tests/unit/test_access: ALL_LDFLAGS += -Wl,--wrap=getpwuid_r
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
 # A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=address,undefined,fuzzer-no-link.

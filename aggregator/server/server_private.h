@@ -40,6 +40,7 @@ struct server {
   struct stream *stream;
   struct now *now;
   struct access *access;
+  void *traces;
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
@@ -65,7 +66,7 @@ void server_link_ready (void *server, uint32_t events);
 int server_reload (void *server, struct error *error);
 void server_count (void *server, void *to, view_counter_fn *take);
 int64_t server_time (void *server); /* cluster time */
-void server_viewer (void *server, uint32_t uid, struct viewer *viewer);
+int server_viewer (void *server, uint32_t uid, struct viewer *viewer, struct error *why);
 void server_status (void *server, const struct viewer *viewer, bool table, struct buffer *out);
 void server_groups (void *server, const struct viewer *viewer, bool json, struct buffer *out);
 void server_nodes (void *server, const struct viewer *viewer, bool json, struct buffer *out);
@@ -73,6 +74,7 @@ void server_alerts (void *server, const struct viewer *viewer, struct buffer *ou
 void server_jobs (void *server, const struct viewer *viewer, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
 void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);
+int server_request_trace (void *server, const char *node, const struct trace_request *request, struct error *error);
 void server_crowded (void *server, uint32_t uid, uint64_t count);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);

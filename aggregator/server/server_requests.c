@@ -37,12 +37,12 @@ server_reload (void *context, struct error *error)
   return result;
 }
 
-void
-server_viewer (void *context, uint32_t uid, struct viewer *viewer)
+int
+server_viewer (void *context, uint32_t uid, struct viewer *viewer, struct error *why)
 {
   const struct server *server = context;
 
-  access_viewer (server->access, uid, true, viewer);
+  return access_viewer (server->access, uid, true, viewer, why);
 }
 
 static struct status
@@ -189,6 +189,16 @@ server_job (void *context, const struct job_announcement *announcement, struct b
 
   views_announce (server->views, announcement, out);
   views_flush (server->views);
+}
+
+/* ---- traces ---- */
+
+int
+server_request_trace (void *context, const char *node, const struct trace_request *request, struct error *error)
+{
+  const struct server *server = context;
+
+  return cluster_request_trace (server->cluster, node, request, error);
 }
 
 /* ---- more clients than there may be ---- */
