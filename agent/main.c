@@ -85,6 +85,15 @@ open_ring (const struct agent_options *options)
   return options->ring ? ring_create (&to, clock_monotonic (), clock_wall ()) : NULL;
 }
 
+static void
+send_traced (void *context, const struct trace_answer *answer)
+{
+  const struct running *running = context;
+
+  if (running->publisher)
+    publisher_send_traced (running->publisher, answer);
+}
+
 static int
 publish (struct running *running, struct loop *loop)
 {
@@ -99,11 +108,14 @@ publish (struct running *running, struct loop *loop)
                                   .notify = running->notify,
                                   .sampled = running->page ? node_page_take : NULL,
                                   .sampled_context = running->page,
+                                  .trace = trace_service_request,
                                   .realtime = options->realtime };
   struct error error;
   int rc;
 
-  running->publisher = publisher_create (&to, loop, running->sampling, &error);
+  to.trace_context = running->traces = trace_service_create (options, loop, send_traced, running, &error);
+  if (running->traces)
+    running->publisher = publisher_create (&to, loop, running->sampling, &error);
   if (running->publisher) {
     rc = EXIT_FINE;
     loop_run (loop);
@@ -112,7 +124,9 @@ publish (struct running *running, struct loop *loop)
     rc = command_fail (EXIT_USAGE, &error);
     notify_failed (running->notify, &error);
   }
+  trace_service_destroy (running->traces);
   publisher_destroy (running->publisher);
+  running->publisher = NULL;
   ring_destroy (to.ring);
   return rc;
 }

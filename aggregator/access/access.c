@@ -112,6 +112,20 @@ access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *v
   pthread_mutex_unlock (&access->lock);
 }
 
+bool
+access_is_listed (const char *list, uint32_t uid, char name[VIEWER_NAME_MAX + 1])
+{
+  char bytes[PASSWD_BYTES];
+  struct passwd entry, *account = NULL;
+
+  if (getpwuid_r (uid, &entry, bytes, sizeof bytes, &account) != 0)
+    account = NULL;
+  snprintf (name, VIEWER_NAME_MAX + 1, "%" PRIu32, uid);
+  if (account && viewer_is_user (account->pw_name))
+    snprintf (name, VIEWER_NAME_MAX + 1, "%s", account->pw_name);
+  return is_listed (list, name, account);
+}
+
 void
 access_viewer_named (struct access *access, const char *name, struct viewer *viewer)
 {

@@ -29,6 +29,8 @@ void access_reload (struct access *access); /* the settings have changed */
 /* The user of that number. `local`: the kernel of this host says so: then root and the aggregator's own user see all, whoever
  * the admins are. */
 void access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer);
+/* Is that user of this host one of the list "ana, @ops"? `name` gets what he is called, his number where he has no name. */
+bool access_is_listed (const char *list, uint32_t uid, char name[VIEWER_NAME_MAX + 1]);
 /* The user of that name, whom this host may not know. */
 void access_viewer_named (struct access *access, const char *name, struct viewer *viewer);
 
