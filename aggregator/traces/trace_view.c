@@ -2,11 +2,12 @@
 #include "aggregator/traces/trace_view.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregator/access/access.h"
+#include "aggregator/access/access_view.h"
 #include "aggregator/core/node.h"
 #include "aggregator/jobs/jobs_view.h"
 #include "aggregator/views/views.h"
@@ -106,6 +107,19 @@ find_nodes (const struct trace_view *view, const struct trace_question *question
   return 0;
 }
 
+/* May he have any job traced? 1: yes; 0: no; -1 and error: that cannot be found out now. `user` gets his name. */
+static int
+may_any (const struct trace_view *view, uint32_t uid, char user[VIEWER_NAME_MAX + 1], struct error *error)
+{
+  const struct trace_settings *settings = view->context->options;
+
+  if (uid == 0 || uid == geteuid ()) {
+    snprintf (user, VIEWER_NAME_MAX + 1, uid == 0 ? "root" : "%u", (unsigned) uid);
+    return 1;
+  }
+  return access_is_listed (views_state (view->context->views, &access_view), settings->users, uid, user, error);
+}
+
 struct trace_reader *
 trace_view_ask (void *state, uint32_t uid, char *words, struct outlet *outlet, void (*ready) (void *context),
                 void *context, struct error *error)
@@ -113,12 +127,12 @@ trace_view_ask (void *state, uint32_t uid, char *words, struct outlet *outlet, v
   struct trace_view *view = state;
   const struct trace_settings *settings = view->context->options;
   char user[VIEWER_NAME_MAX + 1];
-  bool any = access_is_listed (settings->users, uid, user) || uid == 0 || uid == geteuid ();
+  int any;
   struct trace_question question;
   struct trace_reader *reader = NULL;
   struct where where = { 0 };
 
-  if (trace_question_read (&question, words, error) < 0)
+  if (trace_question_read (&question, words, error) < 0 || (any = may_any (view, uid, user, error)) < 0)
     return NULL;
   question.user = user;
   if (!any && (!settings->owners || !*question.job)) {
