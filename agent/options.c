@@ -123,20 +123,6 @@ static const struct option option_table[] = {
     .reload = RELOAD_NAMES,
     .help = "What metrics are called there: sets of names, node-exporter, dcgm-exporter, moneo, and synop for all that "
             "stands in none; or paths of files of that form." },
-  { "traces", "enabled", "traces", OPTION_BOOLEAN, IN_AGENT (traces.enabled), "no",
-    .help =
-        "Whether processes of jobs can be traced from the master: PyTorch's profiler, which speaks to the agent when a "
-        "job is started with KINETO_USE_DAEMON=1, other profilers, bursts of samples (docs/traces.md)." },
-  { "traces", "socket", "traces-socket", OPTION_TEXT, IN_AGENT (traces.socket), "@dynolog",
-    .help =
-        "The datagram socket at which processes register: @NAME, an abstract one, or a path, which containers can be "
-        "given: KINETO_IPC_SOCKET_DIR is then its folder, and its name has to be dynolog." },
-  { "traces", "group", "traces-group", OPTION_TEXT, IN_AGENT (traces.group), "",
-    .help = "Only processes in this group of users are traced. Empty: all." },
-  { "traces", "users", "traces-users", OPTION_LIST, IN_AGENT (traces.users), "",
-    .help = "Only processes of these users are traced, names or numbers. Empty: those of all." },
-  { "traces", "folders", "traces-folders", OPTION_LIST, IN_AGENT (traces.folders), "/tmp",
-    .help = "Traces are written only below these folders, by the job's user." },
   { "cloudwatch", "url", "cloudwatch-url", OPTION_TEXT, IN_AGENT (send.url), .check = check_http_url,
     .reload = RELOAD_SEND,
     .help = "For --send: the service's address. Empty: https://monitoring.REGION.amazonaws.com/." },
@@ -157,6 +143,20 @@ static const struct option option_table[] = {
             "trusts." },
   { "cloudwatch", "price", "price", OPTION_TEXT, IN_AGENT (price), .check = send_price_check,
     .help = "For --dry-run: price of a series a month, as 0.30: what is sent costs so much." },
+  { "traces", "enabled", "traces", OPTION_BOOLEAN, IN_AGENT (traces.enabled), "no",
+    .help =
+        "Whether processes of jobs can be traced from the master: PyTorch's profiler, which speaks to the agent when a "
+        "job is started with KINETO_USE_DAEMON=1, other profilers, bursts of samples (docs/traces.md)." },
+  { "traces", "socket", "traces-socket", OPTION_TEXT, IN_AGENT (traces.socket), "@dynolog",
+    .help =
+        "The datagram socket at which processes register: @NAME, an abstract one, or a path, which containers can be "
+        "given: KINETO_IPC_SOCKET_DIR is then its folder, and its name has to be dynolog." },
+  { "traces", "group", "traces-group", OPTION_TEXT, IN_AGENT (traces.group), "",
+    .help = "Only processes in this group of users are traced. Empty: all." },
+  { "traces", "users", "traces-users", OPTION_LIST, IN_AGENT (traces.users), "",
+    .help = "Only processes of these users are traced, names or numbers. Empty: those of all." },
+  { "traces", "folders", "traces-folders", OPTION_LIST, IN_AGENT (traces.folders), "/tmp",
+    .help = "Traces are written only below these folders, by the job's user." },
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,

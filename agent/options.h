@@ -53,9 +53,9 @@ struct agent_options {
   struct http_settings http;
   int everybody_sees; /* enum node_page_sees */
   char *prometheus_names;
-  struct traces_settings traces;
   struct send_settings send;
-  char *price;                  /* of --dry-run */
+  char *price; /* of --dry-run */
+  struct traces_settings traces;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */

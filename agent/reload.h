@@ -15,8 +15,8 @@ struct running {
   struct sampling *sampling;   /* made anew when an option of the groups has changed */
   struct publisher *publisher; /* NULL: lines go to standard output, unless others take samples */
   struct samples samples;
-  struct schema *schema;        /* of all groups that there may be */
   struct trace_service *traces; /* with a publisher alone */
+  struct schema *schema;        /* of all groups that there may be */
 };
 
 void agent_reload (void *running, int number); /* a loop_signal_fn */

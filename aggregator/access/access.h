@@ -13,7 +13,7 @@ enum access_sees { ACCESS_SEES_OWN, ACCESS_SEES_ALL };
 enum access_socket { ACCESS_SOCKET_GROUP, ACCESS_SOCKET_EVERYBODY };
 
 struct access_settings {
-  char *admins; /* list: users, @groups */
+  char *admins, *tracers; /* lists: users, @groups */
   int everybody_sees;
   int socket; /* who may open the UNIX socket */
   char *tokens, *munge_socket, *proxy_user_header;
@@ -31,10 +31,6 @@ void access_reload (struct access *access); /* the settings have changed */
 int access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer, struct error *why);
 /* The user of that name, whom this host may not know; at most VIEWER_NAME_MAX bytes. */
 int access_viewer_named (struct access *access, const char *name, struct viewer *viewer, struct error *why);
-/* Is that user of this host one of the list "ana, @ops"? 1: he is, 0: he is not; -1 and why: it cannot be found out now. `name`
- * gets what he is called, his number where he has no name. */
-int access_is_listed (struct access *access, const char *list, uint32_t uid, char name[VIEWER_NAME_MAX + 1],
-                      struct error *why);
 
 /* As `who` of struct http_options, whose context is a struct access. */
 enum http_who access_who (void *access, const struct http_request *request, struct viewer *viewer, struct error *why);

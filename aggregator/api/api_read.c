@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,12 +16,14 @@
 #include "aggregator/api/api_openapi.h"
 #include "aggregator/api/api_route.h"
 #include "aggregator/query/when.h"
+#include "synop/array.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/local_socket.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
+#define WORDS_AT_ONCE 4096
 #define MEMORY_MAX (UINT64_C (2) << 30)
 #define SECONDS_MAX 60 /* of CPU; its parent ends it before */
 #define NICE 5
@@ -71,10 +74,43 @@ api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns
   return 0;
 }
 
+void
+api_read_print (struct api_read *read)
+{
+  struct buffer head = { 0 };
+
+  if (!read->begun) {
+    buffer_printf (&head, "%u %s %s\n", read->status, read->type, read->name);
+    read->code |= file_print (&head);
+  }
+  read->begun = true;
+  read->code |= file_print (&read->out);
+  buffer_clear (&read->out);
+  buffer_free (&head);
+}
+
 /* ---- the request ---- */
 
+/* The words that come on standard input, NULL behind them. The name is what ps shows. */
+static size_t
+words_read (struct buffer *text, char ***words)
+{
+  size_t count = 0, room = 0;
+  ssize_t got;
+
+  prctl (PR_SET_NAME, "synop-waits");
+  while ((got = read (STDIN_FILENO, buffer_reserve (text, WORDS_AT_ONCE), WORDS_AT_ONCE)) > 0)
+    text->length += (size_t) got;
+  prctl (PR_SET_NAME, "synop-answers");
+  buffer_add (text, "", 1); /* whatever came, the last word ends */
+  *words = NULL;
+  for (char *at = text->data, *end = text->data + text->length - 1; at < end; at += strlen (at) + 1)
+    *array_add (*words, count, room) = at;
+  return count;
+}
+
 static int
-ask_read (struct api_ask *ask, const char *path, char **pairs, int count, struct api_error *error)
+ask_read (struct api_ask *ask, const char *path, char **pairs, size_t count, struct api_error *error)
 {
   const char *part;
 
@@ -83,7 +119,7 @@ ask_read (struct api_ask *ask, const char *path, char **pairs, int count, struct
     return -1;
   if (!ask->route->read)
     return api_error_set (error, 400, NULL, "%s is not answered from the history", path);
-  for (int i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; i++) {
     char *value = strchr (pairs[i], '=');
     if (value)
       *value++ = '\0';
@@ -123,34 +159,37 @@ api_read_main (int argc, char **argv)
 {
   struct api_ask ask = { 0 };
   struct api_error error = { 0 };
-  struct api_read read = {
-    .words = (const char *const *) argv + 1, .ask = &ask, .now_ns = clock_wall (), .type = "application/json"
-  };
-  struct buffer head = { 0 };
-  int code;
+  struct buffer text = { 0 };
+  char **words = NULL;
+  size_t count = 0;
+  struct api_read read = { .ask = &ask, .status = 200, .type = "application/json" };
 
   if (argc == 2 && strcmp (argv[1], "openapi.json") == 0)
     return print_description ();
-  if (argc < 1 + API_WORDS_OWN + 1) {
+  limit_self ();
+  if (argc == 1 && !isatty (STDIN_FILENO))
+    count = words_read (&text, &words);
+  if (count <= API_WORDS_OWN) {
     log_error ("\"" API_READ_COMMAND "\" is for the aggregator alone: it answers /api/v1/ from the history");
     return 2;
   }
+  read.words = (const char *const *) words;
+  read.now_ns = clock_wall ();
   if (viewer_read (&read.viewer, read.words[API_WORD_VIEWER]) < 0)
     read.viewer = viewer_nobody;
-  limit_self ();
-  argv += 1 + API_WORDS_OWN;
-  argc -= 1 + API_WORDS_OWN;
-  if (ask_read (&ask, argv[0], argv + 1, argc - 1, &error) < 0 || answer (&read, &error) < 0) {
+  if (ask_read (&ask, words[API_WORDS_OWN], words + API_WORDS_OWN + 1, count - API_WORDS_OWN - 1, &error) < 0 ||
+      answer (&read, &error) < 0) {
     read.type = "application/json";
     read.name[0] = '\0';
     buffer_clear (&read.out);
+    read.status = error.status;
     api_error_write (&error, &read.out);
   }
-  buffer_printf (&head, "%u %s %s\n", error.status ? error.status : 200, read.type, read.name);
-  code = file_print (&head) || file_print (&read.out);
+  api_read_print (&read);
   history_file_close (read.file);
-  buffer_free (&head);
   buffer_free (&read.out);
   api_ask_free (&ask);
-  return code;
+  buffer_free (&text);
+  free (words);
+  return read.code;
 }

@@ -1,9 +1,11 @@
-/* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2
- * ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...]", started by HTTP's thread. VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
+/* Answers from the history, made by a program of its own: "synop-aggregator answer", started by HTTP's thread. It gets the question
+ * on standard input, words with a NUL behind each: HISTORY SOCKET PRICE CURRENCY CO2 ADVICE CLUSTER VIEWER FRESH PATH
+ * [NAME=VALUE]... VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
  * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "aggregator/api/api_error.h"
@@ -34,10 +36,15 @@ struct api_read {
   struct history_file *file;
   int64_t now_ns;
   struct viewer viewer;
+  unsigned status;  /* 200 at first */
   const char *type; /* of the body; "application/json" at first */
   char name[128];   /* of the file, if it is a download; "": it is none */
   struct buffer out;
+  bool begun; /* the first of it is printed already */
+  int code;   /* to exit with */
 };
+
+void api_read_print (struct api_read *read); /* what there is so far, and clears it */
 
 /* -1 and error: there is no answer but that. */
 typedef int api_read_fn (struct api_read *read, struct api_error *error);

@@ -124,19 +124,18 @@ child_give_up (struct api_work *work)
 static void
 work_start (struct api_work *work)
 {
-  const struct child_program program = { .path = "/proc/self/exe", .words = (const char *const *) work->words };
   uint64_t one = 1;
 
   work->started = true;
   work->until_ns = clock_monotonic () + RUN_MOST;
-  if (child_start (&work->child, &program) < 0) {
+  if (api_child_ask (work->api, &work->child, work->words) < 0) {
     log_error ("HTTP: no child can be started: %s", strerror (errno));
   } else {
-    file_close (&work->child.err); /* what it logs is in its answer */
     work->out = work->child.out;
     work->child.out = -1;
     fcntl (work->out, F_SETPIPE_SZ, PIPE_BYTES);
     work->api->running++;
+    api_child_prepare (work->api);
   }
   if (write (work->turn, &one, sizeof one) < 0)
     log_debug ("HTTP: %s", strerror (errno));
@@ -170,6 +169,9 @@ api_works_free (struct api *api)
 {
   int64_t until_ns = clock_monotonic () + NS_PER_S;
 
+  for (api_works_reap (api); count_ending (api) > 0 && clock_monotonic () < until_ns; api_works_reap (api))
+    usleep (1000);
+  api_child_dismiss (api);
   for (api_works_reap (api); count_ending (api) > 0 && clock_monotonic () < until_ns; api_works_reap (api))
     usleep (1000);
 }
@@ -336,8 +338,6 @@ words_make (struct api_work *work, const struct viewer *viewer, const struct api
   struct api *api = work->api;
   const char *part = api_value_of_path (ask), *path = ask->route->path;
 
-  word_add (work, memory_string ("synop-aggregator"));
-  word_add (work, memory_string (API_READ_COMMAND));
   word_add (work, memory_string (api->history));
   word_add (work, memory_string (api->context->socket));
   pthread_mutex_lock (&api->lock);

@@ -210,8 +210,8 @@ request_trace (struct client *client, char *words)
     serve_error (client, "traces are asked for on the aggregator's own host");
     return;
   }
-  client->tracer = trace_view_ask (client->serve->options.traces, client->uid, words ? words : no_words, client->outlet,
-                                   serve_client_ready, client, &error);
+  client->tracer = trace_view_ask (client->serve->options.traces, &client->viewer, words ? words : no_words,
+                                   client->outlet, serve_client_ready, client, &error);
   if (client->tracer)
     client->deadline_ns = INT64_MAX;
   else

@@ -1,13 +1,12 @@
 /* See trace_view.h. */
 #include "aggregator/traces/trace_view.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "aggregator/access/access_view.h"
 #include "aggregator/core/node.h"
 #include "aggregator/jobs/jobs_view.h"
 #include "aggregator/views/views.h"
@@ -24,9 +23,6 @@ struct trace_view {
 };
 
 static const struct option options[] = {
-  { "traces", "users", "trace-users", OPTION_LIST, AT (users), .reload = OPTIONS_RELOADED,
-    .help = "Users, and @groups of users, who may have the processes of any job traced, beside root and the "
-            "aggregator's own user: \"synop-aggregator trace JOB\"." },
   { "traces", "owners", "trace-owners", OPTION_BOOLEAN, AT (owners), .fallback = "no", .reload = OPTIONS_RELOADED,
     .help = "Users may have their own jobs traced." },
 };
@@ -107,32 +103,25 @@ find_nodes (const struct trace_view *view, const struct trace_question *question
   return 0;
 }
 
-/* May he have any job traced? 1: yes; 0: no; -1 and error: that cannot be found out now. `user` gets his name. */
-static int
-may_any (const struct trace_view *view, uint32_t uid, char user[VIEWER_NAME_MAX + 1], struct error *error)
-{
-  const struct trace_settings *settings = view->context->options;
-
-  if (uid == 0 || uid == geteuid ()) {
-    snprintf (user, VIEWER_NAME_MAX + 1, uid == 0 ? "root" : "%u", (unsigned) uid);
-    return 1;
-  }
-  return access_is_listed (views_state (view->context->views, &access_view), settings->users, uid, user, error);
-}
-
 struct trace_reader *
-trace_view_ask (void *state, uint32_t uid, char *words, struct outlet *outlet, void (*ready) (void *context),
-                void *context, struct error *error)
+trace_view_ask (void *state, const struct viewer *viewer, char *words, struct outlet *outlet,
+                void (*ready) (void *context), void *context, struct error *error)
 {
   struct trace_view *view = state;
   const struct trace_settings *settings = view->context->options;
   char user[VIEWER_NAME_MAX + 1];
-  int any;
+  bool any = viewer->traces;
   struct trace_question question;
   struct trace_reader *reader = NULL;
   struct where where = { 0 };
 
-  if (trace_question_read (&question, words, error) < 0 || (any = may_any (view, uid, user, error)) < 0)
+  if (viewer->name[0])
+    snprintf (user, sizeof user, "%s", viewer->name);
+  else if (viewer->uid == 0)
+    snprintf (user, sizeof user, "root");
+  else
+    snprintf (user, sizeof user, "%" PRId64, viewer->uid);
+  if (trace_question_read (&question, words, error) < 0)
     return NULL;
   question.user = user;
   if (!any && (!settings->owners || !*question.job)) {
