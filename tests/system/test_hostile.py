@@ -7,7 +7,6 @@ import os
 import random
 import socket
 import struct
-import time
 
 import pytest
 import zmq
@@ -432,6 +431,4 @@ def test_local_user_who_takes_all_clients(cluster):
         assert other.recv(4096).startswith(b'{"type":"node"')
         event = cluster.wait_event("over_share", what="clients")
         assert event["user"] == str(EVE)
-        began = time.monotonic()
         cluster.status()
-        assert time.monotonic() - began < 1
