@@ -114,7 +114,7 @@ def test_frames_that_take_long(cluster):
     tables = [table(turn) for turn in range(7)]
     with Siege(cluster, growth=128 * MIB, prompt=Siege.healthy), evil(cluster, [GROUP, group]) as peer:
         peer.start()
-        as_fast_as_can_be(peer, lambda number: protocol.pack(peer.frame([]))[:-1] + b"\x91" + tables[number % 7], 3)
+        as_fast_as_can_be(peer, lambda number: protocol.pack(peer.frame([]))[:-1] + b"\x91" + tables[number % 7], 1.5)
         assert cluster.counter("dropped_user") > 0, "the aggregator was faster"
         peer.data.close()
 
