@@ -126,6 +126,7 @@ $(UNIT_TESTS): $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES) -lcmocka
 $(addprefix $(BUILD)/tests/unit/test_,now tiers group_gpu group_gpu_amd library node_power job_energy cpu_counters counter_manners): ALL_LDFLAGS += -Wl,--wrap=clock_monotonic
 $(BUILD)/tests/unit/test_group_gpu_amd: ALL_LDFLAGS += -Wl,--wrap=pread
+$(BUILD)/tests/unit/test_access: ALL_LDFLAGS += -Wl,--wrap=getpwuid_r
 $(BUILD)/tests/unit/test_library: ALL_LDFLAGS += -Wl,--wrap=syscall
 
 # A fuzz target too, with libFuzzer: built by tests/fuzz/run, with CC=clang SANITIZE=address,undefined,fuzzer-no-link.
@@ -204,6 +205,8 @@ soak:
 	@$(MAKE) --no-print-directory benches
 	@PAGE_MINUTES=$(PAGE_MINUTES) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_page_soak.py
+	@PAGE_NODES=10000 SYNOP_BUILD=$(abspath $(BUILD)) \
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_page.py::test_thousands
 	@COLUMNAR_ROWS=10000000 COLUMNAR_SEEDS="$$(seq -s' ' 1 20)" SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_columnar.py
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \

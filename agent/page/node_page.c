@@ -1,13 +1,16 @@
 /* See node_page.h. The sampling thread copies tables, and HTTP's thread copies those copies: neither waits for the other but for
- * that. */
+ * that.
+ *
+ * Series of jobs are for admins: who has a password, and of this host root and the agent's own user. Others get the page
+ * without them, as the aggregator's (docs/access.md). */
 #include "agent/page/node_page.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "agent/sampling/footprint.h"
 #include "synop/clock.h"
 #include "synop/data_folder.h"
 #include "synop/exposition.h"
@@ -17,6 +20,7 @@
 #include "synop/naming.h"
 #include "synop/schema.h"
 #include "synop/series.h"
+#include "synop/users.h"
 
 #define BEAT_EVERY NS_PER_S
 #define TRY_EVERY (10 * NS_PER_S)
@@ -39,15 +43,13 @@ struct node_page {
   struct http *http; /* NULL: the address cannot be had */
   struct loop_timer *beat_timer;
   int64_t try_ns;
-  struct sampling *sampling; /* that node_page_run samples; NULL: others do */
-  struct loop_timer *sample_timer;
-  bool settled;
 
   const struct group **groups; /* all that there may be, */
   struct schema *schema;       /* and their schema */
   pthread_mutex_t lock;
   struct group_tables *fresh; /* under the lock, as what follows */
   struct names *names;
+  bool everybody;             /* sees all */
   struct group_tables *shown; /* HTTP's thread alone */
 };
 
@@ -108,6 +110,7 @@ node_page_take (void *context, const struct sample *sample)
 struct scrape {
   struct node_page *page;
   struct names *names;
+  bool all; /* what is of users too */
   struct globs groups;
   struct series_table *tables;
   struct series_node node;
@@ -151,7 +154,7 @@ tables_lay_out (struct scrape *scrape)
     const struct group_tables *shown = &page->shown[i];
     bool once = (page->schema->groups[i]->flags & GROUP_ONCE) != 0;
 
-    if (shown->now.monotonic_ns == 0 ||
+    if (shown->now.monotonic_ns == 0 || (!scrape->all && group_is_of_users (page->schema->groups[i])) ||
         (!once && now_ns - shown->now.monotonic_ns > shown->now.period_ns * STALE_PERIODS + STALE_MORE))
       continue;
     scrape->tables[i] =
@@ -171,6 +174,8 @@ scrape_next (void *context, struct buffer *out, size_t limit)
 
   if (exposition_next (&scrape->exposition, out, limit))
     return true;
+  if (!scrape->all)
+    exposition_others_left_out (out, scrape->exposition.format);
   exposition_end (out, scrape->exposition.format);
   return false;
 }
@@ -199,6 +204,7 @@ answer_metrics (void *context, const struct http_request *request, const char *r
 
   (void) rest;
   scrape->page = page;
+  scrape->all = http_request_viewer (request)->all;
   globs_init (&scrape->groups, groups ? groups : "");
   free (groups);
   pthread_mutex_lock (&page->lock);
@@ -220,15 +226,31 @@ answer_metrics (void *context, const struct http_request *request, const char *r
 
 /* ---- HTTP ---- */
 
+static enum http_who
+page_who (void *context, const struct http_request *request, struct viewer *viewer, struct error *why)
+{
+  struct node_page *page = context;
+  int64_t owner = http_request_is_proxied (request) ? -1 : http_request_owner (request);
+
+  (void) why;
+  pthread_mutex_lock (&page->lock);
+  viewer->all = page->everybody || owner == 0 || owner == (int64_t) geteuid ();
+  pthread_mutex_unlock (&page->lock);
+  return owner < 0 ? HTTP_NOBODY : HTTP_LOCAL;
+}
+
 static int
 listen_try (struct node_page *page, bool first, struct error *error)
 {
   static const struct http_route routes[] = { { "/metrics", "this node, for Prometheus; ?group=GLOB",
                                                 answer_metrics } };
   const struct http_site site = { routes, 1, page };
-  const struct http_options to = {
-    .settings = page->options.http, .title = "synop-agent", .sites = &site, .site_count = 1
-  };
+  const struct http_options to = { .settings = page->options.http,
+                                   .who = page_who,
+                                   .who_context = page,
+                                   .title = "synop-agent",
+                                   .sites = &site,
+                                   .site_count = 1 };
   bool taken;
 
   page->http = http_create (&to, &taken, error);
@@ -284,6 +306,7 @@ node_page_reload (struct node_page *page, struct error *error)
   pthread_mutex_lock (&page->lock);
   names_leave (page->names);
   page->names = names;
+  page->everybody = *page->options.everybody_sees == NODE_PAGE_SEES_ALL;
   pthread_mutex_unlock (&page->lock);
   return page->http != NULL ? http_reload (page->http, error) : 0;
 }
@@ -300,6 +323,7 @@ node_page_create (const struct node_page_options *options, struct error *error)
     return NULL;
   page = memory_new (1, sizeof *page);
   page->options = *options;
+  page->everybody = *options->everybody_sees == NODE_PAGE_SEES_ALL;
   pthread_mutex_init (&page->lock, NULL);
   groups = memory_new (options->sampler_count, sizeof *groups);
   for (size_t i = 0; i < options->sampler_count; i++)
@@ -332,43 +356,4 @@ node_page_destroy (struct node_page *page)
   free (page->groups);
   pthread_mutex_destroy (&page->lock);
   free (page);
-}
-
-/* ---- samples for it alone ---- */
-
-static void
-page_sample (void *context, int64_t due_ns)
-{
-  struct node_page *page = context;
-  struct sample sample;
-
-  (void) due_ns;
-  sampling_run (page->sampling, clock_monotonic (), &sample);
-  node_page_take (page, &sample);
-  loop_timer_set (page->sample_timer, sampling_next_due (page->sampling));
-  if (!page->settled && sample.count != 0) {
-    page->settled = true;
-    footprint_settle ();
-  }
-}
-
-void
-node_page_begin (struct node_page *page)
-{
-  if (page->sampling == NULL)
-    return;
-  sampling_start (page->sampling, clock_monotonic ());
-  loop_timer_set (page->sample_timer, sampling_next_due (page->sampling));
-}
-
-void
-node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify)
-{
-  page->sampling = sampling;
-  page->sample_timer = loop_timer_add (page->options.loop, page_sample, page);
-  node_page_begin (page);
-  notify_ready (notify);
-  loop_run (page->options.loop);
-  notify_stopping (notify);
-  loop_timer_remove (page->sample_timer);
 }

@@ -6,13 +6,16 @@
 #include "synop/error.h"
 #include "synop/http.h"
 #include "synop/loop.h"
-#include "synop/notify.h"
 
 #define NODE_PAGE_NAMES "node-exporter, dcgm-exporter, synop"
 
+/* What of jobs it shows to those who are no admins: nothing, or all. */
+enum node_page_sees { NODE_PAGE_SEES_OWN, NODE_PAGE_SEES_ALL };
+
 struct node_page_options {
   const struct http_settings *http;
-  char *const *names; /* sets of names; a reload changes it */
+  char *const *names;        /* sets of names; a reload changes it, */
+  const int *everybody_sees; /* and this */
   const char *node;
   const struct sampler *const *samplers; /* all that there are */
   size_t sampler_count;
@@ -27,10 +30,5 @@ void node_page_destroy (struct node_page *page); /* NULL is fine */
 void node_page_take (void *page, const struct sample *sample); /* what was sampled; its tables are copied */
 /* -1 and error: a names file or a password file is broken. What it would have changed stays as it was. */
 int node_page_reload (struct node_page *page, struct error *error);
-
-/* Samples for it alone, where nobody else does: until the loop is stopped. `notify` may be NULL. */
-void node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify);
-/* The sampling was opened again. */
-void node_page_begin (struct node_page *page);
 
 #endif

@@ -1,4 +1,5 @@
-/* See access.h. Names and groups are looked up by the host's own means (files, LDAP), and kept for a while. */
+/* See access.h. Names and groups are looked up by the host's own means (files, LDAP), which may hang, and kept for a
+ * while. */
 #include "aggregator/access/access.h"
 
 #include <grp.h>
@@ -54,10 +55,21 @@ is_listed (const char *admins, const char *name, const struct passwd *account)
   return listed;
 }
 
+/* ---- users ---- */
+
+/* Who is it? Asked of the host's directory, which may hang. */
+struct lookup {
+  struct access *access;
+  int64_t uid;                    /* VIEWER_UID_UNKNOWN: it is named */
+  char name[VIEWER_NAME_MAX + 1]; /* what was asked for: the number as text, or the name */
+  struct viewer viewer;
+};
+
 static struct viewer
-viewer_make (struct access *access, int64_t uid, const char *name, const struct passwd *account)
+viewer_make (struct access *access, const struct lookup *lookup, const struct passwd *account)
 {
-  struct viewer viewer = { .uid = uid };
+  const char *name = account ? account->pw_name : lookup->name;
+  struct viewer viewer = { .uid = account ? (int64_t) account->pw_uid : lookup->uid };
   char *admins;
 
   pthread_mutex_lock (&access->lock);
@@ -71,10 +83,31 @@ viewer_make (struct access *access, int64_t uid, const char *name, const struct 
   return viewer;
 }
 
-/* ---- users ---- */
+/* What comes too late for who asked is there for who asks next. */
+static void
+look_up (void *context)
+{
+  struct lookup *lookup = context;
+  struct access *access = lookup->access;
+  struct passwd entry, *account = NULL;
+  char bytes[PASSWD_BYTES];
+  struct known *known;
+  int failure;
+
+  if (lookup->uid == VIEWER_UID_UNKNOWN)
+    failure = getpwnam_r (lookup->name, &entry, bytes, sizeof bytes, &account);
+  else
+    failure = getpwuid_r ((uid_t) lookup->uid, &entry, bytes, sizeof bytes, &account);
+  lookup->viewer = viewer_make (access, lookup, failure ? NULL : account);
+  pthread_mutex_lock (&access->lock);
+  known = &access->known[access->known_next++ % KNOWN_MAX];
+  *known = (struct known){ .until_ns = clock_monotonic () + KNOWN_FOR, .uid = lookup->uid, .viewer = lookup->viewer };
+  memcpy (known->name, lookup->name, sizeof known->name);
+  pthread_mutex_unlock (&access->lock);
+}
 
 static bool
-known_find (struct access *access, uint32_t uid, bool local, struct viewer *viewer)
+known_find (struct access *access, const struct lookup *lookup, struct viewer *viewer)
 {
   int64_t now_ns = clock_monotonic ();
   bool found = false;
@@ -82,7 +115,7 @@ known_find (struct access *access, uint32_t uid, bool local, struct viewer *view
   pthread_mutex_lock (&access->lock);
   for (size_t i = 0; i < KNOWN_MAX && !found; i++) {
     const struct known *known = &access->known[i];
-    found = now_ns < known->until_ns && known->viewer.uid == uid && known->local == local;
+    found = now_ns < known->until_ns && known->uid == lookup->uid && strcmp (known->name, lookup->name) == 0;
     if (found)
       *viewer = known->viewer;
   }
@@ -90,37 +123,45 @@ known_find (struct access *access, uint32_t uid, bool local, struct viewer *view
   return found;
 }
 
-void
-access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer)
+static int
+lookup_ask (const struct lookup *asked, struct viewer *viewer, struct error *why)
 {
-  char bytes[PASSWD_BYTES], number[16];
-  struct passwd entry, *account = NULL;
+  struct access *access = asked->access;
+  struct lookup *lookup;
+
+  *viewer = viewer_nobody;
+  if (known_find (access, asked, viewer))
+    return 0;
+  lookup = (void *) memory_copy (asked, sizeof *asked);
+  if (patience_ask (&access->directory, lookup, look_up, free) < 0)
+    return error_set (why, "who %s is, is not known: the directory of users on the aggregator's host does not answer",
+                      asked->name);
+  *viewer = lookup->viewer;
+  free (lookup);
+  return 0;
+}
+
+int
+access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer, struct error *why)
+{
+  struct lookup lookup = { .access = access, .uid = uid };
 
   if (local && (uid == 0 || uid == geteuid ())) {
     *viewer = viewer_all;
     viewer->uid = uid;
-    return;
+    return 0;
   }
-  if (known_find (access, uid, local, viewer))
-    return;
-  snprintf (number, sizeof number, "%" PRIu32, uid);
-  if (getpwuid_r (uid, &entry, bytes, sizeof bytes, &account) != 0)
-    account = NULL;
-  *viewer = viewer_make (access, uid, account ? account->pw_name : number, account);
-  pthread_mutex_lock (&access->lock);
-  access->known[access->known_next++ % KNOWN_MAX] = (struct known){ clock_monotonic () + KNOWN_FOR, local, *viewer };
-  pthread_mutex_unlock (&access->lock);
+  snprintf (lookup.name, sizeof lookup.name, "%" PRIu32, uid);
+  return lookup_ask (&lookup, viewer, why);
 }
 
-void
-access_viewer_named (struct access *access, const char *name, struct viewer *viewer)
+int
+access_viewer_named (struct access *access, const char *name, struct viewer *viewer, struct error *why)
 {
-  char bytes[PASSWD_BYTES];
-  struct passwd entry, *account = NULL;
+  struct lookup lookup = { .access = access, .uid = VIEWER_UID_UNKNOWN };
 
-  if (getpwnam_r (name, &entry, bytes, sizeof bytes, &account) != 0)
-    account = NULL;
-  *viewer = viewer_make (access, account ? (int64_t) account->pw_uid : VIEWER_UID_UNKNOWN, name, account);
+  snprintf (lookup.name, sizeof lookup.name, "%s", name);
+  return lookup_ask (&lookup, viewer, why);
 }
 
 /* ---- life ---- */
@@ -150,6 +191,7 @@ access_create (const struct access_settings *settings)
   struct access *access = memory_new (1, sizeof *access);
 
   pthread_mutex_init (&access->lock, NULL);
+  patience_init (&access->directory);
   access->tokens = access_tokens_create ();
   access->settings = settings;
   access_reload (access);
@@ -159,8 +201,8 @@ access_create (const struct access_settings *settings)
 void
 access_destroy (struct access *access)
 {
-  if (!access)
-    return;
+  if (!access || !patience_free (&access->directory))
+    return; /* a thread that hangs still has it */
   access_tokens_destroy (access->tokens);
   pthread_mutex_destroy (&access->lock);
   free (access->admins);

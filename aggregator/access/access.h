@@ -27,10 +27,10 @@ void access_destroy (struct access *access);
 void access_reload (struct access *access); /* the settings have changed */
 
 /* The user of that number. `local`: the kernel of this host says so: then root and the aggregator's own user see all, whoever
- * the admins are. */
-void access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer);
-/* The user of that name, whom this host may not know. */
-void access_viewer_named (struct access *access, const char *name, struct viewer *viewer);
+ * the admins are. -1 and why: it cannot be found out now. */
+int access_viewer (struct access *access, uint32_t uid, bool local, struct viewer *viewer, struct error *why);
+/* The user of that name, whom this host may not know; at most VIEWER_NAME_MAX bytes. */
+int access_viewer_named (struct access *access, const char *name, struct viewer *viewer, struct error *why);
 
 /* As `who` of struct http_options, whose context is a struct access. */
 enum http_who access_who (void *access, const struct http_request *request, struct viewer *viewer, struct error *why);

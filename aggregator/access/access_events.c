@@ -7,13 +7,14 @@
 #include "aggregator/access/access_rows.h"
 #include "aggregator/views/job_line.h"
 #include "synop/memory.h"
+#include "synop/users.h"
 
 /* ---- events ---- */
 
 static void
 look_at_group (void *open, const char *group)
 {
-  *(bool *) open &= !access_name_is_of_users (NULL, group);
+  *(bool *) open &= !group_name_is_of_users (NULL, group);
 }
 
 /* Of groups of which none is of users; of a stored one the line says which they are. */

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "synop/memory.h"
+#include "synop/patience.h"
+
 #define LIBRARY "libmunge.so.2"
 #define OPT_SOCKET 8   /* MUNGE_OPT_SOCKET */
 #define ERROR_SOCKET 6 /* EMUNGE_SOCKET: munged cannot be reached */
@@ -27,6 +30,14 @@ static struct library {
 } library;
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool library_loaded;
+static struct patience patience;
+static pthread_once_t patience_once = PTHREAD_ONCE_INIT;
+
+static void
+patience_make (void)
+{
+  patience_init (&patience);
+}
 
 static int
 load_all (struct error *error)
@@ -88,48 +99,121 @@ fail (struct munge_ctx *context, int code, struct error *error)
   return error_set (error, "MUNGE: %s", more && *more ? more : library.strerror (code));
 }
 
-int
-access_munge_encode (const char *socket, const char *payload, struct buffer *credential, struct error *error)
-{
-  struct munge_ctx *context = context_make (socket, error);
-  char *made = NULL;
-  int code;
+/* ---- questions, in a thread: libmunge waits for 10 s for a munged that takes a connection and is silent ---- */
 
-  if (!context)
-    return -1;
-  code = library.encode (&made, context, payload, (int) strlen (payload));
+struct question {
+  char *socket, *text; /* what is encoded, or decoded */
+  bool decode;
+  struct buffer out;
+  uint32_t uid;
+  int result;
+  bool silent;
+  struct error why;
+};
+
+static void
+question_drop (void *context)
+{
+  struct question *question = context;
+
+  buffer_free (&question->out);
+  free (question->socket);
+  free (question->text);
+  free (question);
+}
+
+static int
+encode (struct question *question, struct munge_ctx *context)
+{
+  char *made = NULL;
+  int code = library.encode (&made, context, question->text, (int) strlen (question->text));
+
   if (code == 0)
-    buffer_add_string (credential, made);
-  else
-    fail (context, code, error);
+    buffer_add_string (&question->out, made);
   free (made);
-  library.ctx_destroy (context);
-  return code == 0 ? 0 : -1;
+  return code;
 }
 
 /* What is too old, or came before, is given back too: that is no less refused. */
-int
-access_munge_decode (const char *socket, const char *credential, struct buffer *payload, uint32_t *uid, bool *silent,
-                     struct error *error)
+static int
+decode (struct question *question, struct munge_ctx *context)
 {
-  struct munge_ctx *context = context_make (socket, error);
   void *bytes = NULL;
   int length = 0, code;
   uid_t owner;
   gid_t group;
 
-  *silent = false;
-  if (!context)
-    return -1;
-  code = library.decode (credential, context, &bytes, &length, &owner, &group);
+  code = library.decode (question->text, context, &bytes, &length, &owner, &group);
   if (code == 0) {
-    buffer_add (payload, bytes ? bytes : "", (size_t) length);
-    *uid = owner;
-  } else {
-    fail (context, code, error);
-    *silent = code == ERROR_SOCKET || code == ERROR_TIMEOUT;
+    buffer_add (&question->out, bytes ? bytes : "", (size_t) length);
+    question->uid = owner;
   }
   free (bytes);
-  library.ctx_destroy (context);
-  return code == 0 ? 0 : -1;
+  return code;
+}
+
+static void
+question_answer (void *context)
+{
+  struct question *question = context;
+  struct munge_ctx *munge = context_make (question->socket, &question->why);
+  int code;
+
+  question->result = -1;
+  if (!munge)
+    return;
+  code = question->decode ? decode (question, munge) : encode (question, munge);
+  question->silent = code == ERROR_SOCKET || code == ERROR_TIMEOUT;
+  question->result = code == 0 ? 0 : fail (munge, code, &question->why);
+  library.ctx_destroy (munge);
+}
+
+/* NULL and error: munged is silent. */
+static struct question *
+ask (bool decode, const char *socket, const char *text, struct error *error)
+{
+  struct question *question = memory_new (1, sizeof *question);
+
+  *question = (struct question){ .socket = memory_string (socket), .text = memory_string (text), .decode = decode };
+  pthread_once (&patience_once, patience_make);
+  if (patience_ask (&patience, question, question_answer, question_drop) == 0)
+    return question;
+  error_set (error, "MUNGE: munged does not answer");
+  return NULL;
+}
+
+int
+access_munge_encode (const char *socket, const char *payload, struct buffer *credential, struct error *error)
+{
+  struct question *question = ask (false, socket, payload, error);
+  int result = question ? question->result : -1;
+
+  if (!question)
+    return -1;
+  if (result == 0)
+    buffer_add (credential, question->out.data, question->out.length);
+  else
+    *error = question->why;
+  question_drop (question);
+  return result;
+}
+
+int
+access_munge_decode (const char *socket, const char *credential, struct buffer *payload, uint32_t *uid, bool *silent,
+                     struct error *error)
+{
+  struct question *question = ask (true, socket, credential, error);
+  int result = question ? question->result : -1;
+
+  *silent = !question || question->silent;
+  if (!question)
+    return -1;
+  if (result == 0) {
+    buffer_add (payload, question->out.data, question->out.length);
+    *uid = question->uid;
+  } else {
+    *error = question->why;
+  }
+  question_drop (question);
+  return result;
 }

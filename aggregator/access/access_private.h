@@ -7,6 +7,7 @@
 #include "aggregator/access/access.h"
 #include "aggregator/access/access_tokens.h"
 #include "synop/globs.h"
+#include "synop/patience.h"
 
 #define KNOWN_MAX 64
 
@@ -18,11 +19,13 @@ struct access {
   struct access_tokens *tokens;
   struct known { /* users who were looked up, for a while */
     int64_t until_ns;
-    bool local;
+    int64_t uid; /* of the question, as the name */
+    char name[VIEWER_NAME_MAX + 1];
     struct viewer viewer;
   } known[KNOWN_MAX];
   size_t known_next;
-  int64_t munge_later_ns; /* munged did not answer: nobody waits for it before then */
+  struct patience directory; /* of users; under no lock of ours */
+  int64_t munge_later_ns;    /* munged did not answer: nobody waits for it before then */
   struct error munge_error;
 };
 

@@ -10,49 +10,9 @@
 #include "aggregator/core/node.h"
 #include "aggregator/core/schema_store.h"
 #include "synop/memory.h"
+#include "synop/users.h"
 
 #define JOB_INFO "job_info"
-
-/* ---- which groups ---- */
-
-bool
-access_name_is_of_users (const char *section, const char *group)
-{
-  static const char *const names[] = { "gpu_processes",       "runtime_info",
-                                       "neuroncore_counters", "execution_stats",
-                                       "memory_used",         "neuroncore_memory_usage",
-                                       "loaded_models",       "neuron_runtime_vcpu_usage" };
-
-  if (section && (strcmp (section, REPORT_JOBS) == 0 || strcmp (section, REPORT_RUNTIMES) == 0))
-    return true;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strcmp (names[i], group) == 0)
-      return true;
-  return strncmp (group, "job_", 4) == 0;
-}
-
-static bool
-names_users (const struct metric *metric)
-{
-  static const char *const texts[] = { "job", "user", "command" };
-
-  if (strcmp (metric->name, "pid") == 0 || strcmp (metric->name, "uid") == 0)
-    return true;
-  for (size_t i = 0; metric->kind == TEXT && i < sizeof texts / sizeof texts[0]; i++)
-    if (strcmp (texts[i], metric->name) == 0)
-      return true;
-  return false;
-}
-
-bool
-access_group_is_of_users (const struct group *group)
-{
-  bool found = access_name_is_of_users (group->section, group->name);
-
-  for (size_t i = 0; group->rows_name && *group->rows_name && i < group->metric_count && !found; i++)
-    found = names_users (&group->metrics[i]);
-  return found;
-}
 
 /* ---- whose a row is ---- */
 
@@ -158,7 +118,7 @@ access_sees_row (const struct viewer *viewer, const struct access_tables *tables
 static bool
 is_of_users (const struct cluster_frame *frame, size_t i)
 {
-  return frame->groups[i].now && access_group_is_of_users (frame->schema->groups[i]);
+  return frame->groups[i].now && group_is_of_users (frame->schema->groups[i]);
 }
 
 enum access_share

@@ -5,10 +5,6 @@
 #include "aggregator/core/cluster.h"
 #include "synop/viewer.h"
 
-/* Are its rows users': jobs, their processes, their runtimes? By its names, and where its metrics are known, by these. */
-bool access_name_is_of_users (const char *section, const char *group); /* section NULL: not known */
-bool access_group_is_of_users (const struct group *group);
-
 /* The tables of a node: those of a frame, else (`groups` NULL, or `now` of one) the last that came. */
 struct access_tables {
   const struct node *node;

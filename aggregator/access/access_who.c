@@ -93,8 +93,7 @@ who_by_munge (struct access *access, const struct http_request *request, const c
 
   if (check_credential (access, request, credential, &uid, why) < 0)
     return HTTP_IMPOSTOR;
-  access_viewer (access, uid, false, viewer);
-  return HTTP_KNOWN;
+  return access_viewer (access, uid, false, viewer, why) < 0 ? HTTP_IMPOSTOR : HTTP_KNOWN;
 }
 
 /* ---- tokens ---- */
@@ -108,37 +107,37 @@ who_by_token (struct access *access, const char *token, struct viewer *viewer, s
   pthread_mutex_lock (&access->lock);
   found = access_tokens_find (access->tokens, token, name, why);
   pthread_mutex_unlock (&access->lock);
-  if (found < 0)
+  if (found < 0 || access_viewer_named (access, name, viewer, why) < 0)
     return HTTP_IMPOSTOR;
-  access_viewer_named (access, name, viewer);
   return HTTP_KNOWN;
 }
 
 /* ---- proxies, and connections of this host ---- */
 
 static enum http_who
-who_by_proxy (struct access *access, const struct http_request *request, struct viewer *viewer)
+who_by_proxy (struct access *access, const struct http_request *request, struct viewer *viewer, struct error *why)
 {
   char *header = copy_locked (access, &access->proxy_user_header);
   const char *name = *header ? http_request_header (request, header) : NULL;
-  bool named = name && viewer_is_user (name);
+  enum http_who who = HTTP_NOBODY;
 
-  if (named)
-    access_viewer_named (access, name, viewer);
+  if (name && viewer_is_user (name))
+    who = access_viewer_named (access, name, viewer, why) < 0 ? HTTP_IMPOSTOR : HTTP_KNOWN;
   free (header);
-  return named ? HTTP_KNOWN : HTTP_NOBODY;
+  return who;
 }
 
 static enum http_who
-who_by_connection (struct access *access, const struct http_request *request, struct viewer *viewer)
+who_by_connection (struct access *access, const struct http_request *request, struct viewer *viewer, struct error *why)
 {
   int64_t owner = http_request_owner (request);
 
-  if (owner < 0) /* who is nobody sees all where everybody does */
-    viewer->all = access->everybody;
-  else
-    access_viewer (access, (uint32_t) owner, true, viewer);
-  return owner < 0 ? HTTP_NOBODY : HTTP_LOCAL;
+  if (owner >= 0)
+    return access_viewer (access, (uint32_t) owner, true, viewer, why) < 0 ? HTTP_IMPOSTOR : HTTP_LOCAL;
+  pthread_mutex_lock (&access->lock);
+  viewer->all = access->everybody; /* who is nobody sees all where everybody does */
+  pthread_mutex_unlock (&access->lock);
+  return HTTP_NOBODY;
 }
 
 enum http_who
@@ -153,6 +152,6 @@ access_who (void *context, const struct http_request *request, struct viewer *vi
   if ((shown = of_scheme (authorization, "Bearer")))
     return who_by_token (access, shown, viewer, why);
   if (http_request_is_proxied (request))
-    return who_by_proxy (access, request, viewer);
-  return who_by_connection (access, request, viewer);
+    return who_by_proxy (access, request, viewer, why);
+  return who_by_connection (access, request, viewer, why);
 }

@@ -20,7 +20,6 @@ struct finding {
   char **lines; /* the newest first, without their newlines */
   size_t count, room;
   size_t left_out, damaged;
-  bool others; /* events that the viewer may not see were left out */
 };
 
 static bool
@@ -43,9 +42,7 @@ take (struct finding *finding, const struct stored_event *event)
 {
   if (event->broken) {
     finding->damaged++;
-  } else if (is_wanted (finding, event) && !is_seen (finding, event)) {
-    finding->others = true;
-  } else if (is_wanted (finding, event)) {
+  } else if (is_wanted (finding, event) && is_seen (finding, event)) {
     if (finding->count == finding->most)
       finding->left_out++;
     else
@@ -87,7 +84,7 @@ write_found (const struct finding *finding, struct json *json)
   json_array_end (json);
   json_uint (json_key (json, "left_out"), finding->left_out);
   json_uint (json_key (json, "damaged"), finding->damaged);
-  if (finding->others)
+  if (!finding->viewer->all)
     json_bool (json_key (json, "others_left_out"), true);
   json_object_end (json);
   json_newline (json);

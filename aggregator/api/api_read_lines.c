@@ -71,7 +71,7 @@ gather (struct api_read *read, struct gathering *gathering, struct history_query
       history_read (read->file, query, &(struct history_into){ &view, stream, &gathering->full, NULL }, damaged, why);
   if (result >= 0)
     stream_flush (stream);
-  gathering->others = stream_has_left_out (reader);
+  gathering->others = !read->viewer.all;
   stream_detach (reader);
   outlet_destroy (gathering->outlet);
   stream_destroy (stream);

@@ -9,6 +9,7 @@
 #include "synop/globs.h"
 #include "synop/link.h"
 #include "synop/log.h"
+#include "synop/send_labels.h"
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
 #define AT(member) .offset = offsetof (struct options, member)
@@ -259,7 +260,7 @@ static const struct option send_table[] = {
   { "send", "dry_run", NULL, OPTION_BOOLEAN, AT (dry_run), .fallback = "no",
     .help =
         "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
-  { "send", "price", NULL, OPTION_TEXT, AT (price),
+  { "send", "price", NULL, OPTION_TEXT, AT (price), .check = send_price_check,
     .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
 };
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/access/access_rows.h"
 #include "aggregator/exporter/exporter_private.h"
 #include "synop/clock.h"
 #include "synop/globs.h"
 #include "synop/json.h"
 #include "synop/memory.h"
+#include "synop/users.h"
 
 #define STALE_PERIODS 5 /* a table is shown for so many of its periods, */
 #define STALE_MORE NS_PER_S
@@ -41,7 +41,7 @@ group_is_asked (const void *context, const char *group)
 {
   const struct exporter_scrape *scrape = context;
 
-  return globs_match (&scrape->groups, group) && (scrape->all || !access_name_is_of_users (NULL, group));
+  return globs_match (&scrape->groups, group) && (scrape->all || !group_name_is_of_users (NULL, group));
 }
 
 /* ---- what it is of ---- */
@@ -161,7 +161,7 @@ tables_lay_out (const struct exporter_scrape *scrape, const struct exporter_show
     const struct table *table = &shown->tables[i];
     int64_t most_ns = table->period_ns < INT64_MAX / 16 ? table->period_ns * STALE_PERIODS + STALE_MORE : INT64_MAX;
 
-    if (shown->versions[i] == 0 || (!scrape->all && access_group_is_of_users (schema->groups[i])) ||
+    if (shown->versions[i] == 0 || (!scrape->all && group_is_of_users (schema->groups[i])) ||
         (!(schema->groups[i]->flags & GROUP_ONCE) && scrape->now_ns - shown->times[i] > most_ns))
       continue;
     tables[i] = (struct series_table){ .table = table,
@@ -221,18 +221,6 @@ exporter_scrape_begin (struct exporter *exporter, const struct exporter_ask *ask
 
 /* ---- its text ---- */
 
-/* Labels of jobs are of no use to whoever may see one job of them: an admin asks, or nobody has any. */
-static void
-say_others (struct buffer *out, enum exposition_format format)
-{
-  static const struct metric_family family = { "synop_others_left_out",
-                                               "1: whoever asks is no admin, and gets no series of jobs.",
-                                               FAMILY_GAUGE };
-
-  exposition_family (out, format, &family);
-  exposition_sample (out, format, &family, NULL, 0, 1, 0);
-}
-
 bool
 exporter_scrape_next (void *context, struct buffer *out, size_t limit)
 {
@@ -243,7 +231,7 @@ exporter_scrape_next (void *context, struct buffer *out, size_t limit)
   if (scrape->own && (scrape->own = exporter_families_next (&scrape->families, out, limit)))
     return true;
   if (!scrape->all)
-    say_others (out, scrape->exposition.format);
+    exposition_others_left_out (out, scrape->exposition.format);
   exposition_end (out, scrape->exposition.format);
   return false;
 }

@@ -136,15 +136,12 @@ damage_of (const struct job_record *job)
 
 /* Is the job of those that are asked for, and seen? */
 static bool
-is_chosen (const char *user, const struct globs *users, const struct viewer *viewer, struct job_list *list)
+is_chosen (const char *user, const struct globs *users, const struct viewer *viewer)
 {
   user = user ? user : "";
   if (users && users->count && !globs_match (users, user))
     return false;
-  if (!viewer || viewer_sees (viewer, user, strlen (user)))
-    return true;
-  list->others = true;
-  return false;
+  return !viewer || viewer_sees (viewer, user, strlen (user));
 }
 
 /* Reads all rows of the statement. */
@@ -163,7 +160,7 @@ read_all (struct history_file *file, sqlite3_stmt *statement, const struct globs
     result = facts ? 0 : -1;
   }
   while (result == 0 && (code = sqlite3_step (statement)) == SQLITE_ROW) {
-    if (!is_chosen ((const char *) sqlite3_column_text (statement, 3), users, viewer, list))
+    if (!is_chosen ((const char *) sqlite3_column_text (statement, 3), users, viewer))
       continue;
     read_job (statement, array_add (list->jobs, list->count, list->capacity));
     result = read_nodes (file, nodes, &list->jobs[list->count - 1], error);
@@ -192,6 +189,7 @@ job_store_list (struct history_file *file, const struct job_query *query, struct
   int result = has_table (file, has_jobs, error);
   sqlite3_stmt *statement;
 
+  list->others = query->viewer && !query->viewer->all;
   if (result <= 0)
     return result;
   statement = history_file_prepare (file,

@@ -29,7 +29,7 @@ struct job_list {
   struct job_record *jobs; /* in order of key */
   size_t count, capacity;
   size_t damaged; /* left out */
-  bool others;    /* jobs that the viewer may not see were left out */
+  bool others;    /* what others have is left out, if there is any: filters are to find nothing out about it */
 };
 
 struct job_query {

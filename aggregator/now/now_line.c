@@ -115,6 +115,13 @@ ranking_of (const struct now_question *question)
                            .bottom = question->bottom };
 }
 
+/* What others have is left out, if there is any: the choice of rows and nodes is to find nothing out about it. */
+static bool
+leaves_out (const struct now_question *question, const struct now_metric *metric)
+{
+  return metric->of_users && !question->viewer.all;
+}
+
 /* ---- rows ---- */
 
 /* Rows of a metric, as they are found. */
@@ -124,7 +131,6 @@ struct rows {
   struct ranking ranking;
   struct json listed;
   size_t visited, count;
-  bool others; /* rows of other users were left out */
 };
 
 static void
@@ -143,10 +149,8 @@ rows_of_node (struct now *now, struct now_metric *metric, const struct node *nod
     label[row.length] = '\0';
     if (!globs_match (&rows->question->rows, label))
       continue;
-    if (!now_sees (&rows->question->viewer, metric, node, table, &row)) {
-      rows->others = true;
+    if (!now_sees (&rows->question->viewer, metric, node, table, &row))
       continue;
-    }
     value = now_value (now, metric, node, &row, &searched);
     summary_add (&rows->summary, node->name, value);
     rows->count++;
@@ -169,7 +173,7 @@ rows_write (struct now *now, const struct now_question *question, struct now_met
     rows_of_node (now, metric, cluster_node (now->cluster, question->chosen[i]), &rows);
   json_array_end (&rows.listed);
   summary_write (json, metric, &rows.summary);
-  if (rows.others)
+  if (leaves_out (question, metric))
     json_bool (json_key (json, "others_left_out"), true);
   if (question->top) {
     ranking_write (json, &rows.ranking);
@@ -219,23 +223,21 @@ nodes_write (struct now *now, const struct now_question *question, struct now_me
 {
   struct ranking ranking = ranking_of (question);
   struct summary summary = { 0 };
-  bool others = false;
 
   for (size_t i = 0; i < question->chosen_count; i++) {
     const struct node *node = cluster_node (now->cluster, question->chosen[i]);
-    bool seen = question->viewer.all || !metric->of_users ||
+    bool seen = !leaves_out (question, metric) ||
                 now_sees (&question->viewer, metric, node, now_rows (now, metric, node), NULL);
     double value = now->states[i] != 'u' || !seen ? (double) NAN
                    : metric->values               ? metric->values[node->place]
                                                   : now_value (now, metric, node, NULL, &(size_t){ 0 });
-    others |= !seen;
     now->found[i] = value;
     summary_add (&summary, node->name, value);
     if (question->top)
       ranking_add (&ranking, node->name, NULL, value);
   }
   summary_write (json, metric, &summary);
-  if (others)
+  if (leaves_out (question, metric))
     json_bool (json_key (json, "others_left_out"), true);
   if (question->top)
     ranking_write (json, &ranking);

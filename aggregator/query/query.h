@@ -105,7 +105,7 @@ struct query_answer {
   size_t left_out; /* by `top` and `bottom` */
   bool ranked;
   size_t broken;      /* what was left out since it is damaged; it was logged */
-  bool others;        /* rows of other users were left out */
+  bool others;        /* those of other users are left out, if there are any: see job_store.h */
   struct buffer note; /* what else people should know, a line each */
 };
 

@@ -210,10 +210,8 @@ add_series (void *context, const char *node, const char *row, const struct bucke
   struct query_series *series;
 
   (void) buckets;
-  if (!asking_shows (asking, node, row)) {
-    answer->others = true;
+  if (!asking_shows (asking, node, row))
     return;
-  }
   series = array_add (answer->series, answer->series_count, answer->series_room);
   *series = (struct query_series){ .node = memory_string (node),
                                    .row = memory_string (row),
@@ -234,6 +232,7 @@ describe (struct asking *asking)
   struct query_answer *answer = asking->answer;
 
   expression_describe (&asking->expression, answer, asking->query->rate || asking->query->levels);
+  answer->others = asking->owners != NULL;
   answer->fold = asking->query->fold;
   answer->from_ns = asking->plan.from_ns;
   answer->to_ns = asking->plan.to_ns;

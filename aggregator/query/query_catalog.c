@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/access/access_rows.h"
 #include "aggregator/query/query_names.h"
 #include "synop/array.h"
 #include "synop/config_suggest.h"
 #include "synop/memory.h"
 #include "synop/schema.h"
+#include "synop/users.h"
 
 #define PATH_MAX_BYTES 512
 #define NAMED 6 /* metrics that an error lists */
@@ -58,7 +58,7 @@ entry_add (struct catalog *catalog, const struct group *group, const char *name,
 
   if (found) {
     catalog->list[place]->nodes += nodes;
-    catalog->list[place]->of_users |= access_group_is_of_users (group);
+    catalog->list[place]->of_users |= group_is_of_users (group);
     return NULL;
   }
   entry = memory_new (1, sizeof *entry);
@@ -67,7 +67,7 @@ entry_add (struct catalog *catalog, const struct group *group, const char *name,
                                    .rows_name = text_of (group->rows_name),
                                    .fold_name = text_of (group->fold_name),
                                    .name = text_of (name),
-                                   .of_users = access_group_is_of_users (group),
+                                   .of_users = group_is_of_users (group),
                                    .nodes = nodes };
   array_add (catalog->list, catalog->count, catalog->room);
   memmove (catalog->list + place + 1, catalog->list + place, (catalog->count - 1 - place) * sizeof catalog->list[0]);

@@ -11,6 +11,7 @@
 #include "aggregator/report/job_words.h"
 #include "synop/clock.h"
 #include "synop/memory.h"
+#include "synop/users.h"
 
 #define NODES_NAMED 5   /* nodes that have a sentence each */
 #define LATE_SECONDS 60 /* a later first sample is worth a sentence */
@@ -20,7 +21,7 @@
 void
 job_report_trouble (struct job_scene *scene, const struct table *table, size_t node)
 {
-  bool hidden = scene->viewer && !scene->viewer->all && access_group_is_of_users (table->group);
+  bool hidden = scene->viewer && !scene->viewer->all && group_is_of_users (table->group);
   const char *text = hidden ? ACCESS_ERROR : table->error;
 
   for (size_t i = 0; i < scene->trouble_count; i++) {

@@ -54,7 +54,8 @@ struct serve_options {
   void *context;
   int64_t (*time) (void *context); /* cluster time */
   bool everybody;                  /* may open it, rather than our own user and group */
-  void (*viewer) (void *context, uint32_t uid, struct viewer *viewer); /* NULL: everybody is an admin */
+  /* -1 and why: it cannot be found out. NULL: everybody is an admin. */
+  int (*viewer) (void *context, uint32_t uid, struct viewer *viewer, struct error *why);
   void (*status) (void *context, const struct viewer *viewer, bool table, struct buffer *out);
   void (*groups) (void *context, const struct viewer *viewer, bool json, struct buffer *out);
   void (*nodes) (void *context, const struct viewer *viewer, bool json, struct buffer *out);

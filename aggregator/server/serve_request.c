@@ -206,10 +206,13 @@ request_viewer (struct client *client, char *words)
 {
   const struct serve_options *options = &client->serve->options;
   char *rest = words, *word;
+  struct error why;
 
   client->viewer = viewer_all;
-  if (options->viewer)
-    options->viewer (options->context, client->uid, &client->viewer);
+  if (options->viewer && options->viewer (options->context, client->uid, &client->viewer, &why) < 0) {
+    serve_error (client, why.text);
+    return NULL;
+  }
   if (strncmp (words, "as=", 3) != 0)
     return words;
   word = strsep (&rest, "\t");

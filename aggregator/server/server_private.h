@@ -65,7 +65,7 @@ void server_link_ready (void *server, uint32_t events);
 int server_reload (void *server, struct error *error);
 void server_count (void *server, void *to, view_counter_fn *take);
 int64_t server_time (void *server); /* cluster time */
-void server_viewer (void *server, uint32_t uid, struct viewer *viewer);
+int server_viewer (void *server, uint32_t uid, struct viewer *viewer, struct error *why);
 void server_status (void *server, const struct viewer *viewer, bool table, struct buffer *out);
 void server_groups (void *server, const struct viewer *viewer, bool json, struct buffer *out);
 void server_nodes (void *server, const struct viewer *viewer, bool json, struct buffer *out);

@@ -37,12 +37,12 @@ server_reload (void *context, struct error *error)
   return result;
 }
 
-void
-server_viewer (void *context, uint32_t uid, struct viewer *viewer)
+int
+server_viewer (void *context, uint32_t uid, struct viewer *viewer, struct error *why)
 {
   const struct server *server = context;
 
-  access_viewer (server->access, uid, true, viewer);
+  return access_viewer (server->access, uid, true, viewer, why);
 }
 
 static struct status

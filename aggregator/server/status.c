@@ -11,6 +11,7 @@
 #include "aggregator/core/schema_store.h"
 #include "synop/clock.h"
 #include "synop/report.h"
+#include "synop/users.h"
 #include "synop/version.h"
 
 #define FACTS_MAX 65536 /* the largest facts of a node, as bytes of JSON */
@@ -198,8 +199,8 @@ write_failing (struct json *json, const struct node *node, const struct viewer *
       json_object (json);
       write_text (json, "group", failure->name);
       write_text (json, "error",
-                  viewer->all || !access_name_is_of_users (NULL, failure->name) ? group_failure_error (failure)
-                                                                                : ACCESS_ERROR);
+                  viewer->all || !group_name_is_of_users (NULL, failure->name) ? group_failure_error (failure)
+                                                                               : ACCESS_ERROR);
       json_object_end (json);
     }
   json_array_end (json);

@@ -12,7 +12,7 @@ struct stream_reader {
   struct stream_choice choice;
   struct viewer viewer;
   struct outlet *outlet;
-  bool fed, left_out;
+  bool fed;
   void (*ready) (void *context);
   void *context;
 };
@@ -103,12 +103,6 @@ stream_detach (struct stream_reader *reader)
   free (reader);
 }
 
-bool
-stream_has_left_out (const struct stream_reader *reader)
-{
-  return reader->left_out;
-}
-
 static struct line *
 render (struct stream *stream, const struct stream_line *line, const struct globs *groups, const struct viewer *viewer)
 {
@@ -144,7 +138,6 @@ feed (struct stream *stream, struct stream_reader *reader, const struct stream_l
   enum stream_share share = viewer->all || !line->share ? STREAM_WHOLE : line->share (line->context, viewer);
   struct line *part = NULL, **at = &part;
 
-  reader->left_out |= share != STREAM_WHOLE;
   if (share == STREAM_HIDDEN)
     return;
   if (!choice_parts (&reader->choice, line))

@@ -54,8 +54,6 @@ struct stream_reader *stream_attach (struct stream *stream, const struct stream_
                                      const struct viewer *viewer, struct outlet *outlet, void (*ready) (void *context),
                                      void *context);
 void stream_detach (struct stream_reader *reader); /* NULL is fine */
-/* Did it miss a line, or a part of one, of what others own? */
-bool stream_has_left_out (const struct stream_reader *reader);
 
 void stream_put (struct stream *stream, const struct stream_line *line);
 /* To be called after a batch of lines. */

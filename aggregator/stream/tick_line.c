@@ -1,8 +1,8 @@
 /* See tick_line.h. */
 #include "aggregator/stream/tick_line.h"
 
-#include "aggregator/access/access_rows.h"
 #include "synop/clock.h"
+#include "synop/users.h"
 
 /* Which groups of a report are written: those that were asked for, and for who is no admin none that is of users, since of
  * a cluster with one user's jobs the sum is his. */
@@ -17,7 +17,7 @@ is_wanted (const void *context, const char *group)
   const struct wanted *wanted = context;
 
   return (!wanted->groups || globs_match (wanted->groups, group)) &&
-         (wanted->all || !access_name_is_of_users (NULL, group));
+         (wanted->all || !group_name_is_of_users (NULL, group));
 }
 
 static void
@@ -69,7 +69,7 @@ static bool
 is_of_users (const void *context, const char *group)
 {
   (void) context;
-  return access_name_is_of_users (NULL, group);
+  return group_name_is_of_users (NULL, group);
 }
 
 static enum stream_share

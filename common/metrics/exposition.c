@@ -285,6 +285,17 @@ exposition_sample (struct buffer *out, enum exposition_format format, const stru
 }
 
 void
+exposition_others_left_out (struct buffer *out, enum exposition_format format)
+{
+  static const struct metric_family family = { "synop_others_left_out",
+                                               "1: whoever asks is no admin, and gets no series of jobs.",
+                                               FAMILY_GAUGE };
+
+  exposition_family (out, format, &family);
+  exposition_sample (out, format, &family, NULL, 0, 1, 0);
+}
+
+void
 exposition_end (struct buffer *out, enum exposition_format format)
 {
   if (format == EXPOSITION_OPENMETRICS)

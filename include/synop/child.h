@@ -17,6 +17,7 @@ struct child_program {
   const char *const *words; /* NULL at the end */
   char *const *environment; /* NULL: ours */
   bool listens;             /* its standard input is a pipe; else /dev/null */
+  bool shares_error;        /* its standard error is ours */
   int extra;                /* descriptor that it gets as 3; 0: none */
 };
 

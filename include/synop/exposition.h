@@ -48,6 +48,8 @@ void exposition_family (struct buffer *out, enum exposition_format format, const
 /* time_ns: 0: none. A counter's or info's name has its _total or _info, as the family's. */
 void exposition_sample (struct buffer *out, enum exposition_format format, const struct metric_family *family,
                         const struct exposition_label *labels, size_t count, double value, int64_t time_ns);
+/* synop_others_left_out 1: who asks is no admin. */
+void exposition_others_left_out (struct buffer *out, enum exposition_format format);
 
 /* ---- both ---- */
 

@@ -183,6 +183,31 @@ def test_another_s_is_as_none(scene):
         assert "no job JOB of yours" in texts[0]
 
 
+def test_choices_find_nothing_out(scene):
+    """A choice that matches only what another has is answered as one that matches nothing: it is no question about him."""
+    def answers(path, **arguments):
+        texts = []
+        for there, none in ((UUCP.job, "774499"), (UUCP.name, "news")):
+            pair = [scene.ask(spelled(f"{API}{path}", **{name: value.format(job=word, user=word) for name, value in arguments.items()}),
+                              GAMES) for word in (there, none)]
+            for page in pair:
+                assert page.status == 200, page.text
+                texts.append(json.loads(page.text.replace(there, "IT").replace(none, "IT")))
+        return texts
+
+    def without_times(answer):
+        return {key: value for key, value in answer.items() if key not in ("time", "from", "to", "start", "end", "read_from", "sources")}
+
+    for path, arguments in (("jobs", {"user": "{user}"}), ("query", {"metric": "job_cpu.usage", "rows": "yes", "row": "{job}*"}),
+                            ("now", {"metric": "job_memory.rss", "row": "{job}*"}), ("events", {"type": "job_*", "from": "-1h"}),
+                            ("lines", {"type": "job", "from": "-1h", "node": "n1"})):
+        found = answers(path, **arguments)
+        for there, none in (found[:2], found[2:]):
+            assert there.get("others_left_out", there.get("metrics", [{}])[0].get("others_left_out")) is True, (path, there)
+            if path in ("jobs", "now", "events"):
+                assert without_times(there) == without_times(none), path
+
+
 def test_what_is_left_out_is_said(scene):
     assert json.loads(scene.ask(f"{API}jobs", GAMES).text)["others_left_out"] is True
     assert "Jobs of other users are left out." in scene.ask(f"{API}jobs?format=table", GAMES).text

@@ -5,13 +5,14 @@ import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
 from lib.api import API
 from lib.cluster import Cluster
 from lib.munge import MISSING, Munged
-from lib.programs import run, wait_until
+from lib.programs import LIMIT, run, wait_until
 from lib.web import get, url_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
@@ -132,6 +133,26 @@ def test_passwords():
         cluster.close()
 
 
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+def test_silent_munged(cluster):
+    """A munged that takes connections and never answers: who shows a credential is refused, and holds nobody up."""
+    cluster.folder.chmod(0o755)
+    place = cluster.folder / "silent"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(place))
+        place.chmod(0o777)
+        silent.listen(64)
+        cluster.start_aggregator(config=f"[http]\nlisten = 127.0.0.1:0\n[access]\nmunge_socket = {place}\n")
+        url = url_of(cluster.aggregator)
+        for _ in range(5):
+            page = get(url, f"{API}jobs", Authorization="MUNGE MUNGE:AwQDAAA:")
+            assert page.status == 401 and "MUNGE: munged does not answer" in page.text, page.text
+            assert get(url, f"{API}jobs").status == 200
+        ini = cluster.write("client.ini", f"[access]\nmunge_socket = {place}\n")
+        done = run("aggregator", "jobs", "--config", ini, "--url", url, prefix=as_user(GAMES))
+        assert done.returncode == 0 and done.stdout.startswith("JOB"), done  # by its connection
+
+
 PLAIN = "[http]\nlisten = 127.0.0.1:0\n[access]\nadmins = daemon\n"
 
 
@@ -154,6 +175,36 @@ def test_everybody(scene):
     ini.write_text(PLAIN)
     scene.cluster.aggregator.signal(signal.SIGHUP)
     wait_until(lambda: jobs() == {mine}, "his own again")
+
+
+def page_as(account, url):
+    script = "import sys,urllib.request as u;sys.stdout.write(u.urlopen(sys.argv[1]).read().decode())"
+    return subprocess.run([*as_user(account), "/usr/bin/python3", "-c", script, url], capture_output=True, text=True, check=True,
+                          timeout=LIMIT).stdout
+
+
+def test_page_of_an_agent(cluster):
+    """Series of jobs are for root and the agent's user on its host, until everybody may see them; the others are for all."""
+    cluster.folder.chmod(0o755)
+    ini = cluster.write("agent.ini", "")
+    job = subprocess.Popen([*as_user(UUCP), "env", "SYNOP_JOB_ID=775503", "sleep", "600"])
+    try:
+        agent = cluster.start("agent-page", "agent", "--config", ini, "--node", "n1", "--period", "200ms", "--jobs-book",
+                              cluster.folder / "jobs", "--http", "127.0.0.1:0")
+        root, url = url_of(agent), f"{url_of(agent)}/metrics"
+        wait_until(lambda: "775503" in get(root, "/metrics").text, "root sees the job")
+        assert "synop_others_left_out" not in get(root, "/metrics").text
+        for path in (url, f"{url}?group=job_*", f"{url}?group=*"):
+            page = page_as(GAMES, path)
+            assert not any(word in page for word in ("775503", "uucp", "synop_job_")), page[-2000:]
+            assert "synop_others_left_out 1" in page
+        assert "node_load1" in page_as(GAMES, url)
+        ini.write_text("[access]\neverybody_sees = all\n")
+        agent.signal(signal.SIGHUP)
+        wait_until(lambda: "775503" in page_as(GAMES, url), "everybody sees all")
+    finally:
+        job.kill()
+        job.wait()
 
 
 def test_where_to_ask():

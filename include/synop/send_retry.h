@@ -1,6 +1,6 @@
 /* When what was not taken is tried again. Pure. */
-#ifndef SYNOP_AGGREGATOR_SEND_RETRY_H
-#define SYNOP_AGGREGATOR_SEND_RETRY_H
+#ifndef SYNOP_SEND_RETRY_H
+#define SYNOP_SEND_RETRY_H
 
 #include <stdint.h>
 

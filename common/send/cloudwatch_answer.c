@@ -3,7 +3,7 @@
  *   <ErrorResponse xmlns="..."><Error><Type>Sender</Type><Code>Throttling</Code><Message>Rate exceeded</Message></Error>...
  *
  * whose Code says what it means; the status is 400 of much that is to be tried again. */
-#include "aggregator/send/cloudwatch_answer.h"
+#include "common/send/cloudwatch_answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/send/cloudwatch.h"
+#include "common/send/cloudwatch_private.h"
 #include "synop/exposition.h"
 #include "synop/memory.h"
 

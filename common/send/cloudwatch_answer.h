@@ -1,8 +1,8 @@
 /* What CloudWatch's answers mean, in words that help. Pure. */
-#ifndef SYNOP_AGGREGATOR_CLOUDWATCH_ANSWER_H
-#define SYNOP_AGGREGATOR_CLOUDWATCH_ANSWER_H
+#ifndef SYNOP_COMMON_CLOUDWATCH_ANSWER_H
+#define SYNOP_COMMON_CLOUDWATCH_ANSWER_H
 
-#include "aggregator/send/send_type.h"
+#include "synop/send_http.h"
 
 enum cloudwatch_judgement {
   CLOUDWATCH_TAKEN,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregator/send/cloudwatch.h"
+#include "common/send/cloudwatch_private.h"
 #include "synop/number.h"
 
 #define VALUE_MAX 1024 /* bytes of a dimension's value */

@@ -4,14 +4,14 @@
  *               GET /latest/meta-data/iam/security-credentials/, which names the role, and the same with its name
  *               GET /latest/meta-data/placement/region
  *   container   GET http://169.254.170.2$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or $AWS_CONTAINER_CREDENTIALS_FULL_URI */
-#include "aggregator/send/aws_metadata.h"
+#include "common/send/aws_metadata.h"
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/send/curl_library.h"
 #include "synop/file.h"
 
 #define CONNECT_MS 1000L
@@ -42,30 +42,35 @@ take (char *bytes, size_t size, size_t count, void *context)
 static int
 ask (const char *method, const char *url, const char *header, char *text, size_t size, struct error *error)
 {
+  const struct curl_library *curl = curl_library (error);
   struct answer answer = { text, size, 0 };
-  struct curl_slist *headers = header ? curl_slist_append (NULL, header) : NULL;
-  CURL *easy = curl_easy_init ();
+  struct curl_slist *headers;
   long status = 0;
   CURLcode code;
+  CURL *easy;
 
   *text = '\0';
+  if (!curl)
+    return -1;
+  headers = header ? curl->slist_append (NULL, header) : NULL;
+  easy = curl->easy_init ();
   if (!easy)
     abort ();
-  curl_easy_setopt (easy, CURLOPT_URL, url);
-  curl_easy_setopt (easy, CURLOPT_CUSTOMREQUEST, method);
-  curl_easy_setopt (easy, CURLOPT_HTTPHEADER, headers);
-  curl_easy_setopt (easy, CURLOPT_NOPROXY, "*");
-  curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-  curl_easy_setopt (easy, CURLOPT_TIMEOUT_MS, PATIENCE_MS);
-  curl_easy_setopt (easy, CURLOPT_WRITEFUNCTION, take);
-  curl_easy_setopt (easy, CURLOPT_WRITEDATA, &answer);
-  code = curl_easy_perform (easy);
-  curl_easy_getinfo (easy, CURLINFO_RESPONSE_CODE, &status);
-  curl_slist_free_all (headers);
-  curl_easy_cleanup (easy);
+  curl->easy_setopt (easy, CURLOPT_URL, url);
+  curl->easy_setopt (easy, CURLOPT_CUSTOMREQUEST, method);
+  curl->easy_setopt (easy, CURLOPT_HTTPHEADER, headers);
+  curl->easy_setopt (easy, CURLOPT_NOPROXY, "*");
+  curl->easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+  curl->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+  curl->easy_setopt (easy, CURLOPT_TIMEOUT_MS, PATIENCE_MS);
+  curl->easy_setopt (easy, CURLOPT_WRITEFUNCTION, take);
+  curl->easy_setopt (easy, CURLOPT_WRITEDATA, &answer);
+  code = curl->easy_perform (easy);
+  curl->easy_getinfo (easy, CURLINFO_RESPONSE_CODE, &status);
+  curl->slist_free_all (headers);
+  curl->easy_cleanup (easy);
   if (code != CURLE_OK)
-    return error_set (error, "%s: %s", url, curl_easy_strerror (code));
+    return error_set (error, "%s: %s", url, curl->easy_strerror (code));
   return status == 200 && *text ? 1 : error_set (error, "%s answers %ld", url, status);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/send/cloudwatch.h"
+#include "common/send/cloudwatch_private.h"
 #include "synop/json.h"
 #include "synop/memory.h"
 

@@ -1,4 +1,4 @@
-#include "aggregator/send/send_retry.h"
+#include "synop/send_retry.h"
 
 int64_t
 send_retry_pause (struct send_retry *retry, int64_t after_ns)

@@ -1,12 +1,10 @@
 /* The series that are sent, each once for all nodes: what its labels are beside the node's name, found again without looking
  * at them. Their texts are symbols, each once too. A bounded number is kept. */
-#ifndef SYNOP_AGGREGATOR_SEND_SERIES_H
-#define SYNOP_AGGREGATOR_SEND_SERIES_H
+#ifndef SYNOP_SEND_SERIES_H
+#define SYNOP_SEND_SERIES_H
 
 #include "synop/hash_table.h"
 #include "synop/series.h"
-
-struct send_options;
 
 struct send_symbol {
   uint64_t request; /* the type's: the request that has it, */
@@ -42,11 +40,26 @@ struct send_series {
   char key[];
 };
 
+struct send_sample {
+  struct send_series *series;
+  struct send_symbol *node;
+  double value;
+  int64_t time_ms;
+  int64_t start_ms; /* its node's boot: counters count from then on, or later */
+  bool stale;       /* its series ends here: there is no value; only for types that ask for these */
+};
+
 struct send_cache;
 
-/* `type_state`: the type's, which may be asked what it wants. */
-struct send_cache *send_cache_create (const struct send_options *options, void *type_state);
-void send_cache_destroy (struct send_cache *cache); /* NULL is fine */
+struct send_cache_options {
+  const char *job, *labels; /* the label `job`; labels that all get, as send_labels.h has them */
+  /* Is this series to be sent? Asked once a series, before it is sent the first time. May be NULL: all are. */
+  bool (*wants) (void *context, const struct send_series *series);
+  void *context;
+};
+
+struct send_cache *send_cache_create (const struct send_cache_options *options); /* its texts stay */
+void send_cache_destroy (struct send_cache *cache);                              /* NULL is fine */
 /* Valid until send_cache_trim. */
 struct send_series *send_series_find (struct send_cache *cache, const struct series *series);
 struct send_symbol *send_symbol_find (struct send_cache *cache, const char *text, size_t length);

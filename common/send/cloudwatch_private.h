@@ -1,9 +1,9 @@
 /* Samples as CloudWatch has them: metrics with the values of a minute, or of a second, and how often each was there. For
- * type_cloudwatch.c alone. */
-#ifndef SYNOP_AGGREGATOR_CLOUDWATCH_H
-#define SYNOP_AGGREGATOR_CLOUDWATCH_H
+ * cloudwatch.c alone. */
+#ifndef SYNOP_COMMON_CLOUDWATCH_PRIVATE_H
+#define SYNOP_COMMON_CLOUDWATCH_PRIVATE_H
 
-#include "aggregator/send/send_type.h"
+#include "synop/send_series.h"
 
 #define CLOUDWATCH_VALUES_MAX 150
 #define CLOUDWATCH_METRICS_MAX 1000

@@ -1,5 +1,5 @@
 /* See aws.h. */
-#include "aggregator/send/aws.h"
+#include "common/send/aws.h"
 
 #include <ini.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregator/send/aws_metadata.h"
+#include "common/send/aws_metadata.h"
 #include "synop/file.h"
 #include "synop/memory.h"
 

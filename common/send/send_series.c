@@ -1,18 +1,16 @@
 /* See send_series.h. */
-#include "aggregator/send/send_series.h"
+#include "synop/send_series.h"
 
 #include <string.h>
 
-#include "aggregator/send/send_options.h"
 #include "synop/exposition.h"
 #include "synop/memory.h"
+#include "synop/send_labels.h"
 
 #define SERIES_MAX 65536 /* some 30 MB */
 
 struct send_cache {
-  const struct send_type *type;
-  void *type_state;
-  const char *job;
+  struct send_cache_options options;
   struct send_extra *extras;
   size_t extra_count;
   struct send_series *series, *first, **next; /* `next`: which one is wanted next, as it seems */
@@ -25,14 +23,12 @@ struct send_cache {
 };
 
 struct send_cache *
-send_cache_create (const struct send_options *options, void *type_state)
+send_cache_create (const struct send_cache_options *options)
 {
   struct send_cache *cache = memory_new (1, sizeof *cache);
   const char *at = options->labels;
 
-  cache->job = options->job;
-  cache->type = send_type_of (options);
-  cache->type_state = type_state;
+  cache->options = *options;
   cache->next = &cache->first;
   cache->extras = memory_new (SEND_EXTRAS_MAX, sizeof cache->extras[0]);
   while (cache->extra_count < SEND_EXTRAS_MAX && send_extra_next (&at, &cache->extras[cache->extra_count], NULL) > 0)
@@ -162,7 +158,7 @@ list_labels (struct send_cache *cache, const struct series *series)
   cache->count = 0;
   insert (cache, "instance", NULL);
   insert_text (cache, "__name__", series->family->name, strlen (series->family->name));
-  insert_text (cache, "job", cache->job, strlen (cache->job));
+  insert_text (cache, "job", cache->options.job, strlen (cache->options.job));
   for (size_t i = 0; i < count; i++)
     insert_text (cache, cache->parts[i].name, cache->texts.data + cache->parts[i].offset, cache->parts[i].length);
   for (size_t i = 0; i < cache->extra_count; i++)
@@ -219,7 +215,7 @@ find_by_key (struct send_cache *cache, const struct series *series, struct serie
   memcpy (found->key, cache->key.data, cache->key.length);
   list_labels (cache, series);
   set_labels (cache, found);
-  found->wanted = !cache->type->wants || cache->type->wants (cache->type_state, found);
+  found->wanted = !cache->options.wants || cache->options.wants (cache->options.context, found);
   HASH_ADD (hh, cache->series, key, found->key_length, found);
   return found;
 }

@@ -7,8 +7,8 @@
  *   region   the option, AWS_REGION, AWS_DEFAULT_REGION, the instance's
  *
  * The first that there is. Keys of roles are kept, and renewed 5 minutes before they end; the file is read each time. */
-#ifndef SYNOP_AGGREGATOR_AWS_H
-#define SYNOP_AGGREGATOR_AWS_H
+#ifndef SYNOP_COMMON_AWS_H
+#define SYNOP_COMMON_AWS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,9 +12,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "aggregator/send/aws.h"
-#include "aggregator/send/cloudwatch.h"
-#include "aggregator/send/cloudwatch_answer.h"
+#include "common/send/aws.h"
+#include "common/send/cloudwatch_answer.h"
+#include "common/send/cloudwatch_private.h"
 #include "synop/memory.h"
 
 #define MINUTE_S INT64_C (1795372140) /* 2026-11-22T18:29:00Z */

@@ -1,6 +1,6 @@
 /* What the services beside an instance or a container say of it: its role's keys, its region. Over HTTP, within 2 s each. */
-#ifndef SYNOP_AGGREGATOR_AWS_METADATA_H
-#define SYNOP_AGGREGATOR_AWS_METADATA_H
+#ifndef SYNOP_COMMON_AWS_METADATA_H
+#define SYNOP_COMMON_AWS_METADATA_H
 
 #include <stddef.h>
 
