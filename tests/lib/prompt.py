@@ -2,8 +2,8 @@
 
 import math
 import os
-import subprocess
 import statistics
+import subprocess
 import threading
 import time
 
