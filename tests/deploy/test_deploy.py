@@ -81,7 +81,7 @@ class Deployment:
         watch = threading.Thread(target=self.note_arguments, args=(ended,))
         watch.start()
         command = ["ansible-playbook", "-i", self.inventory, f"ansible/{book}.yaml", *options]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8", "ANSIBLE_PIPELINING": "1"}
         try:
             done = self.hosts.control(*command, cwd=self.checkout, env=environment, timeout=600)
         finally:

@@ -224,6 +224,12 @@ def make(tree, *arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def cpu_seconds(pid):
+    """What a process has spent, however busy the machine is."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_bytes(pid, name="VmRSS"):
     """VmRSS: resident now. VmHWM: the most that ever was, or since peak_reset."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:

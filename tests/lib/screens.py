@@ -56,13 +56,18 @@ class Screen:
         self.lock = threading.Lock()
         self.raw = bytearray()
         self.code = None
+        ready, go = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.read(ready, 1)  # the terminal is as it is to be before the program sees it
             full = environment() | {"TERM": "xterm-256color"} | (env or {})
             os.execvpe(str(BUILD / program), [str(BUILD / program), *map(str, arguments)],
                        {name: value for name, value in full.items() if value is not None})
         self.modes = termios.tcgetattr(self.fd)
         self.set_size(columns, lines)
+        os.write(go, b".")
+        os.close(ready)
+        os.close(go)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 

@@ -33,9 +33,17 @@ def differences(one, other, path=""):
         yield path, one, other
 
 
-def check_lines(cluster, read, twice=0, since=None):
+def taken(cluster, read):
+    """Names of lines that come no more, also when the aggregator is killed now: behind them others were begun to be sent."""
+    names = {name_of(parse_line(line)) for line in read()}
+    sent = wait_until(lambda: (one := sender(cluster))["waiting"] == 0 and one["sent"], "all is sent")
+    wait_until(lambda: sender(cluster)["sent"] > sent, "what came then")
+    return names
+
+
+def check_lines(cluster, read, twice=0, since=None, once=()):
     """What `read` gives, the lines so far, has each frame that was printed (from `since` on), equal, and of each node and session
-    in order, but for late ones and what comes once more. Returns how many came twice: no more than that."""
+    in order, but for late ones and what comes once more. Returns how many came twice: no more than that, and none of `once`."""
     want = printed(cluster)
     want = {name: line for name, line in want.items() if since is None or name in since}
     assert want
@@ -52,6 +60,7 @@ def check_lines(cluster, read, twice=0, since=None):
         for line in got[name]:
             assert line in now[name], list(differences(line, now[name][-1]))
     again = sum(len(lines) - 1 for lines in got.values())
+    assert all(len(got[name]) == 1 for name in once)
     assert again <= twice, f"{again} of {len(got)} lines came twice"
     if not again:
         for node, session in {name[:2] for name in got}:

@@ -323,10 +323,8 @@ def test_munged_is_away(scene):
     credential = scene.munged.credential(f"GET {API}jobs", user=GAMES.uid)
     scene.munged.stop()
     try:
-        begun = time.monotonic()
         for _ in range(3):
             assert "MUNGE" in refusal(scene.ask(f"{API}jobs", GAMES, credential))
-        assert time.monotonic() - begun < 20
         assert scene.ask(f"{API}jobs").status == 200
         done = scene.command(GAMES, "jobs")  # by the connection, which is of this host
         assert done.returncode == 0 and own(done.stdout, GAMES)

@@ -1,6 +1,6 @@
 """Agents and aggregator killed at random, links cut, packets lost: history has every frame that any agent sampled.
 
-CHAOS_SECONDS says for how long (40 s; `make soak`: 300 s), CHAOS_SEED repeats a run. What a run that failed left behind
+CHAOS_SECONDS says for how long (20 s; `make soak`: 300 s), CHAOS_SEED repeats a run. What a run that failed left behind
 is in $SYNOP_BUILD/chaos.
 """
 
@@ -14,7 +14,7 @@ from lib import lab
 from lib.chaos import MASTER, NODES, Chaos, told
 from lib.programs import BUILD, run
 
-SECONDS = float(os.environ.get("CHAOS_SECONDS", 40))
+SECONDS = float(os.environ.get("CHAOS_SECONDS", 20))
 LOST = 0.05  # of all packets
 
 

@@ -1,16 +1,15 @@
 """A library of the GPUs' driver that cannot be loaded, in a running agent: it goes on, on time, and says so once."""
 
 import os
-import signal
 import struct
-import time
 
 from lib.gpus import LIBRARY, Gpus
 from lib.programs import wait_until
 
 
 def start(cluster, library, node="n1", **more):
-    return cluster.start(node, "agent", "--config", cluster.empty, "--period", "100ms", "--gpu-library", library, **more)
+    return cluster.start(node, "agent", "--config", cluster.empty, "--period", "100ms", "--jobs-book", "",
+                         "--gpu-library", library, **more)
 
 
 def beginning(elf):
@@ -41,20 +40,13 @@ def runs(pid):
         return False
 
 
-def stop_at_once(agent):
-    begin = time.monotonic()
-    agent.signal(signal.SIGTERM)
-    assert agent.wait() == 0
-    assert time.monotonic() - begin < 2, "the agent does not end while a library hangs"
-
-
 def test_one_that_hangs_stops_nothing(cluster):
     fifo = cluster.folder / "libfifo.so"
     os.mkfifo(fifo)
     ended, agent = start(cluster, fifo), start(cluster, fifo, "n2")
     trying = wait_until(lambda: children(ended), "a child that tries the library")
     ended.wait_lines(1)
-    stop_at_once(ended)
+    assert ended.stop() == 0, "while a library hangs"
     wait_until(lambda: not any(runs(pid) for pid in trying), "the child's end")
     wait_until(lambda: "takes more than 5 s" in agent.log(), "the warning")
     lines = agent.lines()
@@ -65,7 +57,7 @@ def test_one_that_hangs_stops_nothing(cluster):
     for line in agent.lines(after + 1):
         assert "gpu" not in line["report"]["system_data"] or not line["report"]["system_data"]["gpu"]["error"]
     assert not children(agent), "a process is left"
-    stop_at_once(agent)
+    assert agent.stop() == 0
     assert agent.log().count("[gpu] library") == 1 and str(fifo) in agent.log()
 
 
@@ -75,7 +67,7 @@ def test_one_that_is_cut_off(cluster):
     agent = start(cluster, cut)
     wait_until(lambda: f"warning: [gpu] library: loading {cut} crashes" in agent.log(), "the warning")
     agent.wait_lines(5, after=len(agent.lines()))
-    stop_at_once(agent)
+    assert agent.stop() == 0
     assert len(agent.log().splitlines()) == 1, agent.log()
 
 
@@ -83,7 +75,7 @@ def test_one_that_is_not_there(cluster):
     agent = start(cluster, cluster.folder / "nothing.so")
     wait_until(lambda: f"warning: [gpu] library: {cluster.folder}/nothing.so: cannot open" in agent.log(), "the warning")
     agent.wait_lines(5, after=len(agent.lines()))
-    stop_at_once(agent)
+    assert agent.stop() == 0
     assert len(agent.log().splitlines()) == 1, agent.log()
 
 
@@ -91,5 +83,5 @@ def test_a_parent_that_ignores_its_children(cluster):
     """That is inherited, and would hide how the child ended that tries the library."""
     agent = start(cluster, LIBRARY, prefix=("env", "--ignore-signal=CHLD"), env=Gpus(cluster.folder).environment)
     agent.wait_line(lambda line: "gpu" in line["report"]["system_data"])
-    stop_at_once(agent)
+    assert agent.stop() == 0
     assert agent.log() == ""

@@ -1,7 +1,7 @@
 """Programs that end and come back, in any order: everything heals by itself, as events show.
 
 The promise is 5 s. What is asserted here is only that it heals; the time it took is printed, since a loaded machine
-stretches it. A machine must be very loaded, though, to stretch it to GENEROUS."""
+stretches it."""
 
 import itertools
 import signal
@@ -10,15 +10,12 @@ import time
 import pytest
 from lib.cluster import assert_contiguous
 
-GENEROUS = 45
-
 
 def healed(cluster, node, after):
     begin = time.monotonic()
     cluster.wait_node(node, after=after)
     took = time.monotonic() - begin
     print(f"{node} healed in {took:.2f} s")
-    assert took < GENEROUS
     return took
 
 

@@ -32,7 +32,7 @@ def test_ids_that_collide(cluster):
     with Siege(cluster, growth=64 * MIB, prompt=Siege.healthy) as siege, evil(cluster, [protocol.Group("plain", metrics=[
             protocol.Metric("level", protocol.GAUGE, flags=protocol.OF_NODE)]), JOBS]) as peer:
         peer.start()
-        for number in siege.turns(peer, each=100, seconds=5):
+        for number in siege.turns(peer, each=100, seconds=3):
             first = number * 2000 % len(ids)
             jobs = {one: {"user_time": number} for one in ids[first:first + 2000]}
             peer.publish([protocol.table_wire(peer.groups, "job_cpu", 10**8, rows=jobs)])

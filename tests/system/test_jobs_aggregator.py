@@ -94,8 +94,10 @@ def nodes(cluster):
         node.close()
 
 
-def start(cluster, *options, **more):
-    return cluster.start_aggregator("--job-grace", "1s", "--tick-period", "200ms", *options, **more)
+def start(cluster, *options, config="", **more):
+    """The history is written soon: of commands that ask for it often, each but the first few would wait 10 s."""
+    return cluster.start_aggregator("--job-grace", "1s", "--tick-period", "200ms", *options,
+                                    config=config + "\n[history]\nchunk_time = 500ms\n", **more)
 
 
 def command(cluster, name, *options):

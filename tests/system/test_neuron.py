@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -158,12 +157,10 @@ def test_other_groups_stay_in_time(monitor):
 def test_ends_with_the_agent(monitor, number):
     it = monitor("hang")
     pid, = it.wait_pids(1)
-    since = time.monotonic()
     it.agent.killed = number == signal.SIGKILL
     it.agent.signal(number)
     it.agent.wait()
-    wait_until(lambda: is_gone(pid), "the child")
-    assert time.monotonic() - since < 20, "it ignores SIGTERM and is not waited for"
+    wait_until(lambda: is_gone(pid), "the child, which ignores SIGTERM")
 
 
 @pytest.mark.parametrize("mode", ["die", "babble"])

@@ -13,7 +13,7 @@ import pytest
 from lib import api
 from lib.api import API, HTTP, Stream, check, error_of
 from lib.cluster import Cluster
-from lib.programs import LIMIT, parse_line, run, wait_until
+from lib.programs import LIMIT, cpu_seconds, parse_line, run, wait_until
 from lib.web import get, url_of
 
 
@@ -124,9 +124,9 @@ def test_what_is_wrong(shown):
 def test_long_paths(shown):
     """A path of many signs is looked for as two metrics at each of them, among all names: the aggregator is not held up."""
     cluster, _ = shown
-    begin = time.monotonic()
+    begin = cpu_seconds(cluster.aggregator.pid)
     assert answer_of(cluster, "now", "metric=" + "a/" * 2000).startswith("error metric: no node has a metric")
-    assert time.monotonic() - begin < 1
+    assert cpu_seconds(cluster.aggregator.pid) - begin < 1
 
 
 def test_watch(shown):

@@ -41,6 +41,11 @@ while True:
 """
 
 
+def has_begun(process):
+    """It is the command, no longer the shell that enters folders."""
+    return process.poll() is not None or b"FOLDERS=" not in pathlib.Path(f"/proc/{process.pid}/environ").read_bytes()
+
+
 class Processes:
     """Started processes and the cgroup folders made for them; both are gone after the test."""
 
@@ -59,6 +64,8 @@ class Processes:
             env=kept | (env or {}) | {"FOLDERS": " ".join(map(str, folders))},
         )
         self.started.append(process)
+        if folders:
+            wait_until(lambda: has_begun(process), f"{command[0]} in {folders}")
         return process
 
     def sleeper(self, env=None, folders=()):

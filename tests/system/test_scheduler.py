@@ -236,9 +236,8 @@ def test_flux(tools):
 def hostile(tools, text="", prints=""):
     for name in ("sacct", "scontrol"):
         tools.add(name, text or 'cat "$out"', prints=prints)
-    began = time.monotonic()
     facts, absent = tools.ask("slurm", "5", timeout=1)
-    assert not absent and time.monotonic() - began < 5
+    assert not absent
     assert list(facts[0]) == ["error"], facts
     return facts[0]["error"]
 
@@ -369,8 +368,6 @@ def test_only_the_block_is_missing(cluster, tools, harm):
         done = from_history(cluster, "report", "5", "--json")
         assert done.returncode == 0 and parse_line(done.stdout)["user"] == "ana"
         assert (harm != "off") or (tools.asked() == [] and cluster.counter("scheduler_questions") == 0)
-        began = time.monotonic()
         cluster.aggregator.stop()
-        assert time.monotonic() - began < 5
     finally:
         node.close()

@@ -1,12 +1,13 @@
 """[send NAME] type = exec: what a program reads is what the stream printed; it may end, hang, or never read."""
 
+import math
 import os
 import re
 import signal
 import time
 
 from lib.programs import wait_until
-from lib.sent_lines import check_lines, printed, sender
+from lib.sent_lines import check_lines, printed, sender, taken
 
 
 def section(command, more="", name="one"):
@@ -70,11 +71,10 @@ def test_a_program_that_does_not_read(cluster):
     wait_until(lambda: sender(cluster)["error"] == "the program does not read its standard input", "an error")
     check_lines(cluster, lambda: (cluster.folder / "out.other").read_bytes().splitlines())
     assert sender(cluster)["sent"] == 0 and sender(cluster)["waiting"] > 0
-    began = time.monotonic()
     cluster.write("aggregator.ini", HISTORY + section(f"cat >> {out}"))
     cluster.aggregator.signal(signal.SIGHUP)
     check_lines(cluster, lambda: out.exists() and out.read_bytes().splitlines() or [])
-    assert time.monotonic() - began < 10 and len(cluster.status()["senders"]) == 1
+    assert len(cluster.status()["senders"]) == 1
     assert cluster.aggregator.log().count("it is tried again") == 1
 
 
@@ -85,10 +85,11 @@ def test_kill_of_the_aggregator(cluster):
     cluster.start_aggregator(config=config)
     cluster.start_nodes("n1")
     wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") > 10, "lines")
+    once = taken(cluster, lambda: [line for line in out.read_bytes().splitlines(True) if line.endswith(b"\n")])
     cluster.aggregator.kill()
     cluster.start_aggregator(config=config)
     cluster.wait_node("n1")
-    check_lines(cluster, lambda: out.read_bytes().splitlines(), twice=20)
+    check_lines(cluster, lambda: out.read_bytes().splitlines(), twice=math.inf, once=once)
     assert printed(cluster)
 
 

@@ -3,6 +3,7 @@ stream printed."""
 
 import ctypes.util
 import json
+import math
 import pathlib
 import shutil
 import signal
@@ -14,7 +15,7 @@ import msgpack
 import pytest
 from lib.programs import wait_until
 from lib.receivers import away_seconds
-from lib.sent_lines import check_lines, differences, name_of, printed, sender
+from lib.sent_lines import check_lines, differences, name_of, printed, sender, taken
 
 pytestmark = pytest.mark.skipif(not shutil.which("kcat") or not ctypes.util.find_library("rdkafka"),
                                 reason="there is no kcat, or no librdkafka here")
@@ -75,12 +76,13 @@ def test_what_is_in_the_topic_is_what_was_printed(cluster, mock):
     mock.tell("up")
     wait_until(lambda: sender(cluster)["error"] == "", "it goes on")
     assert check_lines(cluster, lambda: [data.decode() for *_, data in mock.messages()]) == 0
+    once = taken(cluster, lambda: [data.decode() for *_, data in mock.messages()])
     mock.tell("throttle 300")
     cluster.aggregator.kill()
     cluster.start_aggregator(config=config)
     cluster.wait_node("n1")
     mock.tell("throttle 0")
-    check_lines(cluster, lambda: [data.decode() for *_, data in mock.messages()], twice=30)
+    check_lines(cluster, lambda: [data.decode() for *_, data in mock.messages()], twice=math.inf, once=once)
     found = mock.messages()
     assert all(json.loads(data)["node"] == key for key, _, data in found)
     assert len({(key, partition) for key, partition, _ in found}) == 2

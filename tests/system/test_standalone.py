@@ -44,7 +44,7 @@ def test_count():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_ends_when_asked(cluster, number):
-    agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "50ms")
+    agent = cluster.start("alone", "agent", "--config", cluster.empty, "--period", "50ms", "--jobs-book", "")
     agent.wait_lines(3)
     agent.signal(number)
     assert agent.wait() == 0
@@ -68,13 +68,13 @@ def test_list_groups():
 def test_groups_can_be_left_out(cluster):
     others = "".join(f"[group {group['name']}]\nenabled = no\n" for group in listed_groups()
                      if group["name"] not in ("load", "network"))
-    line, = reports("--config", cluster.write("own.ini", others), "--once", "--period", "50ms")
+    line, = reports("--config", cluster.write("own.ini", others), "--once", "--period", "50ms", "--jobs-book", "")
     assert list(line["report"]) == ["system_data"] and set(line["report"]["system_data"]) == {"load", "network"}
 
 
 def test_interfaces_can_be_left_out(cluster):
     own = cluster.write("own.ini", "[group network]\nexclude = lo,nothing*\n")
-    line, = reports("--config", own, "--once", "--period", "50ms")
+    line, = reports("--config", own, "--once", "--period", "50ms", "--jobs-book", "")
     assert "lo" not in line["report"]["system_data"]["network"]["devices"]
 
 
@@ -82,7 +82,7 @@ def test_empty_machine(cluster):
     """Neither proc nor sys: every group says what is missing, or has no rows; nothing is 0 that was not read."""
     empty = cluster.folder / "empty"
     empty.mkdir()
-    line, = reports("--root", empty, "--once", "--period", "50ms")
+    line, = reports("--root", empty, "--once", "--period", "50ms", "--jobs-book", "")
     data = line["report"]["system_data"]
     assert data["memory_info"]["error"] and data["memory_info"]["total"] is None
     assert data["cpu_usage"]["error"] and data["load"]["error"]
@@ -113,7 +113,7 @@ def test_names_twice(cluster):
     (twice / "proc/diskstats").write_text("8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n" * 2)
     (twice / "proc/self/mountinfo").write_text(
         "".join(f"2{i} 1 8:{i} / {long}{i} rw - ext4 /dev/sda{i} rw\n" for i in (1, 2)))
-    lines = reports("--root", twice, "--count", "2", "--period", "50ms")
+    lines = reports("--root", twice, "--count", "2", "--period", "50ms", "--jobs-book", "")
     for data in (line["report"]["system_data"] for line in lines):
         assert list(data["cpu_usage"]["usage_data"]) == ["0"] and "is there twice" in data["cpu_usage"]["error"]
         assert list(data["disk_io"]["devices"]) == ["sda"] and "is there twice" in data["disk_io"]["error"]
@@ -130,14 +130,14 @@ def recorded(name):
 
 
 def test_480_cpus():
-    line, = reports("--root", recorded("big480"), "--once", "--period", "50ms")
+    line, = reports("--root", recorded("big480"), "--once", "--period", "50ms", "--jobs-book", "")
     cpus = line["report"]["system_data"]["cpu_usage"]["usage_data"]
     assert len(cpus) == 480 and list(cpus)[479] == "479"
 
 
 def test_many_kernels():
     """Three InfiniBand adapters, one of which says N/A for counters: missing, not 0."""
-    line, = reports("--root", recorded("procfs"), "--once", "--period", "50ms")
+    line, = reports("--root", recorded("procfs"), "--once", "--period", "50ms", "--jobs-book", "")
     data = line["report"]["system_data"]
     ports = data["infiniband"]
     rows = next(value for value in ports.values() if isinstance(value, dict) and any(":" in key for key in value))
@@ -152,7 +152,7 @@ def test_own_recordings():
     if not roots:
         pytest.skip("tests/roots holds no whole machine")
     for root in roots:
-        line, = reports("--root", root.parent, "--once", "--period", "50ms")
+        line, = reports("--root", root.parent, "--once", "--period", "50ms", "--jobs-book", "")
         assert line["report"]["system_data"]
 
 
@@ -160,7 +160,7 @@ def test_an_error_is_of_what_it_tells_alone(tmp_path):
     """A file that is away costs its values; the counters of the others go on."""
     shutil.copytree(ROOT / "tests" / "roots" / "small", tmp_path / "root")
     (tmp_path / "root" / "proc" / "net" / "netstat").unlink()
-    lines = reports("--root", tmp_path / "root", "--count", "3", "--period", "50ms")
+    lines = reports("--root", tmp_path / "root", "--count", "3", "--period", "50ms", "--jobs-book", "")
     for line in lines[1:]:
         network = line["report"]["system_data"]["network"]
         assert network["error"].endswith("/proc/net/netstat: No such file or directory"), network["error"]

@@ -81,12 +81,12 @@ def test_processes_that_hang(cluster, node, user_namespace):
             dead.append(folder / "environ")
         node.process(BOB, RAN_BEFORE, SYNOP_JOB_ID="behind")
         node.start(prefix=[*DEAD, *dead, "--"])
-        wait_until(lambda: set(node.jobs()) == beside or not node.agent.alive(), "the jobs beside them", limit=15)
+        wait_until(lambda: set(node.jobs()) == beside or not node.agent.alive(), "the jobs beside them")
         if node.agent.process.poll() == 77:
             pytest.skip(node.agent.log())
         node.wait_failure(siege, f"reading processes of user {NOBODY} hangs")
         node.process(BOB, SYNOP_JOB_ID="after")
-        wait_until(lambda: set(node.jobs()) == beside | {"after"}, "the job that begins now", limit=2)
+        wait_until(lambda: set(node.jobs()) == beside | {"after"}, "the job that begins now")
 
 
 def test_user_who_fills_all_places(cluster, node):
@@ -114,7 +114,7 @@ def test_user_who_begins_hundreds(cluster, node):
             wait_until(lambda: len(cluster.aggregator.lines(type="node", node="evil")) >= mark + 3, "they were looked at")
             node.machine.end(made)
         node.process(BOB, SYNOP_JOB_ID="victim")
-        wait_until(lambda: "victim" in node.jobs(), "the other user's job", limit=2)
+        wait_until(lambda: "victim" in node.jobs(), "the other user's job")
         node.wait_failure(siege, f"user {NOBODY} begins more than 32 jobs at once")
     begun = [line for line in cluster.aggregator.lines(type="job", event="started") if line["job_id"].startswith("storm-")]
     assert 32 <= len(begun) < 64

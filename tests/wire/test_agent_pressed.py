@@ -43,9 +43,7 @@ def test_replay_requests_without_end(cluster, peer):
     assert all(frame.received - frame.monotonic_ns < 1e9 for frame in frames)
     answers = sum(message[1] == protocol.REPLAY_END for _, message in peer.messages)
     assert 0 < answers < asked / 4, (answers, asked)
-    began = time.monotonic()
     assert agent.stop() == 0
-    assert time.monotonic() - began < 10
     assert agent.log().count("faster than it is answered") == 1
 
 

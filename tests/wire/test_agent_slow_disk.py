@@ -4,7 +4,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
 import pytest
 from lib import protocol
@@ -59,25 +58,21 @@ def disk(cluster, peer):
 
 def test_samples_do_not_wait_for_the_disk(disk, peer):
     live = {frame.sequence: data for frame, (_, data) in zip(peer.decoded(), peer.frames)}
-    asked, began = peer.decoded()[-1].sequence, time.monotonic()
     disk.sign.touch()
     disk.ask()
+    peer.wait(lambda: "ring" in disk.threads(), "a thread that reads")
+    peer.wait_frames(15, after=len(peer.frames))
+    assert not said(peer, protocol.REPLAY_END), "the disk was not slow"
+    disk.sign.unlink()
     assert disk.wait_end() == [disk.session, 2, 8, 7]
-    assert time.monotonic() - began > 1.5, "the disk was not slow"
     assert [message[2] for message in said(peer, protocol.REPLAYED)] == [live[number] for number in range(2, 9)]
-    peer.wait_frames(3, after=len(peer.frames))
-    meanwhile = [frame for frame in peer.decoded() if frame.sequence > asked]
-    assert max(frame.received - frame.monotonic_ns for frame in meanwhile) < 1e9
-    gaps = [after.monotonic_ns - before.monotonic_ns for before, after in zip(meanwhile, meanwhile[1:])]
-    assert len(gaps) > 15 and max(gaps) < 1e9, "samples waited"
-    assert "ring" not in disk.threads(), "the thread is still there"
+    peer.wait(lambda: "ring" not in disk.threads(), "the thread's end")
 
     # Nor does the end wait.
+    disk.sign.touch()
     disk.ask()
     peer.wait(lambda: "ring" in disk.threads(), "a thread that reads")
-    began = time.monotonic()
     assert disk.agent.stop() == 0
-    assert time.monotonic() - began < 1.5
 
 
 def test_a_disk_that_cannot_be_read(disk):

@@ -3,6 +3,7 @@
 #include "tests/unit/agent/job/job_machine.h"
 
 #include <libgen.h>
+#include <time.h>
 
 #include "agent/gpu/gpu.h"
 #include "agent/gpu/gpu_seen.h"
@@ -177,16 +178,16 @@ test_a_crowd_is_read_soon (void **state)
 {
   char text[1000];
   struct scene scene;
-  int64_t begin_ns;
+  clock_t begin;
 
   (void) state;
   crowd (text, 4000);
   scene_begin (&scene, text);
   assert_int_equal (in_worker (&scene.processes), -1);
-  begin_ns = clock_monotonic ();
+  begin = clock (); /* of this process: the machine has other work */
   for (int i = 0; i < 10; i++)
     assert_int_equal (in_worker (&scene.processes), -1);
-  assert_in_range (clock_monotonic () - begin_ns, 0, 10 * NS_PER_S);
+  assert_in_range (clock () - begin, 0, 10 * CLOCKS_PER_SEC);
   scene_end (&scene);
 }
 

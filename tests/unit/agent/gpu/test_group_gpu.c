@@ -787,7 +787,7 @@ test_hang (void **state)
   worker = worker_create (&sampler_gpu, sampler_gpu.open (&scene_options ()->context));
   gpu_open (&links, &sampler_gpu_nvlink);
   table_init (&table, sampler_gpu.group);
-  assert_true (collect (worker, &table, 20 * NS_PER_S));
+  assert_true (collect (worker, &table, 60 * NS_PER_S));
   assert_int_equal (table.rows, 2);
   script ("gpus 2\nhang nvmlDeviceGetPowerUsage 1\n");
   assert_false (collect (worker, &table, 20 * NS_PER_MS));
@@ -798,7 +798,7 @@ test_hang (void **state)
   assert_true (sampled_has_row (&links, "1:0"));
   later_ns = 0;
   script ("gpus 2\n");
-  for (int i = 0; i < 2000 && !good; i++) {
+  for (int i = 0; i < 6000 && !good; i++) {
     good = collect (worker, &table, 10 * NS_PER_MS);
     usleep (10000);
   }
@@ -834,7 +834,7 @@ test_groups_at_once (void **state)
     for (size_t i = 0; i < WORKERS; i++)
       worker_begin (workers[i]);
     for (size_t i = 0; i < WORKERS; i++)
-      assert_true (worker_collect (workers[i], &tables[i], __real_clock_monotonic () + 20 * NS_PER_S));
+      assert_true (worker_collect (workers[i], &tables[i], __real_clock_monotonic () + 60 * NS_PER_S));
     assert_true (tables[0].rows >= 3 || tables[0].error[0]);
   }
   assert_int_equal (tables[0].rows, 3);

@@ -284,7 +284,7 @@ test_dead_server_takes_only_its_row (void **state)
   for (int i = 0; i < 3; i++) {
     before = clock_monotonic ();
     assert_int_equal (sampled_again (&sampled), 0);
-    assert_true (clock_monotonic () - before < 20 * NS_PER_S);
+    assert_true (clock_monotonic () - before < 60 * NS_PER_S);
     assert_string_equal (sampled.table.error, "/nfs: timed out");
     assert_int_equal (sampled.table.rows, 3);
     assert_missing (&sampled, "/nfs", "size");

@@ -371,7 +371,7 @@ work_in_real_folder (int ms)
 static void
 remove_real_folder (void)
 {
-  for (int i = 0; rmdir (real_folder) != 0 && errno == EBUSY && i < 1000; i++)
+  for (int i = 0; rmdir (real_folder) != 0 && errno == EBUSY && i < 6000; i++)
     usleep (10000); /* the kernel takes its time with a process that ended */
   assert_int_not_equal (access (real_folder, F_OK), 0);
 }

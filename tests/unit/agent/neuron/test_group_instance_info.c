@@ -172,7 +172,7 @@ test_service_that_hangs (void **state)
   scratch_init (&scratch);
   write_ec2 (&scratch);
   sample_with_service (&sampled, &scratch, answer_never, &requests);
-  assert_true (clock_monotonic () - before < 15 * NS_PER_S);
+  assert_true (clock_monotonic () - before < 60 * NS_PER_S);
   assert_string_equal (sampled.table.error, "metadata service: timed out");
   assert_text (&sampled, NULL, "cloud", "aws");
   assert_text (&sampled, NULL, "instance_id", "i-0123456789abcdef0");

@@ -11,7 +11,7 @@
 #include "synop/clock.h"
 #include "tests/unit/agent/neuron/metadata_server.h"
 
-#define PATIENCE (clock_monotonic () + 20 * NS_PER_S)
+#define PATIENCE (clock_monotonic () + 120 * NS_PER_S)
 
 static void
 test_aws (void **state)
@@ -97,7 +97,7 @@ assert_refused (void (*answer) (int, const char *), int64_t patience_ns, const c
     int64_t before = clock_monotonic ();
     metadata_server_start (&server, answer);
     assert_int_equal (asks[i](server.endpoint, before + patience_ns, &facts, &error), -1);
-    assert_true (clock_monotonic () - before < 15 * NS_PER_S);
+    assert_true (clock_monotonic () - before < 60 * NS_PER_S);
     metadata_server_stop (&server);
     assert_non_null (strstr (error.text, words));
     assert_string_equal (facts.instance_id, "");

@@ -289,8 +289,8 @@ test_hang_times_out_once_and_heals (void **state)
   /* It hangs on: nobody waits for it again, and no second sample is begun. */
   before = clock_monotonic ();
   worker_begin (f.worker);
-  assert_false (worker_collect (f.worker, &f.table, before + 60 * NS_PER_S));
-  assert_true (clock_monotonic () - before < 30 * NS_PER_S);
+  assert_false (worker_collect (f.worker, &f.table, before + 3600 * NS_PER_S));
+  assert_true (clock_monotonic () - before < 60 * NS_PER_S);
   gate_wait_entered (f.gate, 1);
   assert_int_equal (gate_entered (f.gate), 1);
 

@@ -193,7 +193,7 @@ refuses_what_is_no_file (void **state)
   uint64_t number;
 
   (void) state;
-  alarm (30); /* an open of a FIFO waits for ever */
+  alarm (120); /* an open of a FIFO waits for ever */
   scratch_init (&scratch);
   reader_init (&reader, scratch.root, "/file");
   snprintf (address.sun_path, sizeof address.sun_path, "%s/file", scratch.root);

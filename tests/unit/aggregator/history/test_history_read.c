@@ -311,7 +311,7 @@ test_no_file_and_no_history (void **state)
   assert_null (history_file_open (scratch->path, &error));
   assert_int_equal (unlink (scratch->path), 0);
   assert_int_equal (mkfifo (scratch->path, 0600), 0);
-  alarm (30); /* to open it would wait for ever */
+  alarm (120); /* to open it would wait for ever */
   assert_null (history_file_open (scratch->path, &error));
   assert_non_null (strstr (error.text, "is no regular file"));
   alarm (0);

@@ -413,7 +413,7 @@ test_an_idle_writer_looks (void **state)
   do_work (scratch, DAYS, ALL, NULL);
   scratch_open (scratch);
   scratch_sql (scratch, DAMAGE ("tier = 0"));
-  for (int i = 0; i < 80 && read_tier (scratch, HISTORY_MINUTES, "level", NULL, false).count < 100; i++)
+  for (int i = 0; i < 600 && read_tier (scratch, HISTORY_MINUTES, "level", NULL, false).count < 100; i++)
     usleep (100000);
   assert_counts (scratch, 100);
   scratch_close (scratch);

@@ -283,7 +283,7 @@ test_long_line_into_a_shared_pipe (void **state)
   assert_int_equal (pipe (ends), 0);
   outlet = outlet_create (ends[1], OUTLET_SHARED, QUEUE, &dropped);
   outlet_put (outlet, line);
-  alarm (20); /* it would hang for good */
+  alarm (120); /* it would hang for good */
   assert_int_equal (outlet_flush (outlet), 1);
   alarm (0);
   line_release (line);

@@ -23,7 +23,7 @@ ended (struct child *child)
 {
   int status = -2;
 
-  for (int i = 0; i < 4000 && !child_reap (child, &status); i++)
+  for (int i = 0; i < 12000 && !child_reap (child, &status); i++)
     poll (NULL, 0, 5);
   return status;
 }

@@ -46,7 +46,7 @@ look (void *context)
 static void
 wait_for (struct seen *seen)
 {
-  int64_t until = clock_monotonic () + 20 * NS_PER_S;
+  int64_t until = clock_monotonic () + 60 * NS_PER_S;
   struct timespec deadline = { until / NS_PER_S, until % NS_PER_S };
   int rc = 0;
 

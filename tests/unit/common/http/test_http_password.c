@@ -78,7 +78,7 @@ static void
 test_brake (void **state)
 {
   struct http_passwords *passwords = anna ();
-  int64_t before_ns;
+  clock_t before;
 
   (void) state;
   assert_int_equal (http_passwords_check (passwords, ANNA, HOST, NS_PER_S), HTTP_PASSWORD_GOOD);
@@ -86,10 +86,10 @@ test_brake (void **state)
   assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 3 * NS_PER_S - 1), HTTP_PASSWORD_LATER);
   assert_int_equal (http_passwords_check (passwords, WRONG, HOST + 1, 3 * NS_PER_S - 1), HTTP_PASSWORD_WRONG);
   assert_int_equal (http_passwords_check (passwords, WRONG, HOST + 2, 3 * NS_PER_S - 1), HTTP_PASSWORD_LATER);
-  before_ns = clock_monotonic ();
+  before = clock (); /* of this process: the machine has other work */
   for (size_t i = 0; i < 1000; i++)
     assert_int_equal (http_passwords_check (passwords, ANNA, HOST, 2 * NS_PER_S), HTTP_PASSWORD_GOOD);
-  assert_true (clock_monotonic () - before_ns < NS_PER_S);
+  assert_true (clock () - before < CLOCKS_PER_SEC);
   assert_int_equal (http_passwords_check (passwords, WRONG, HOST, 3 * NS_PER_S), HTTP_PASSWORD_WRONG);
   http_passwords_free (passwords);
 }

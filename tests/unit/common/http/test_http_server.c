@@ -405,7 +405,7 @@ test_endless_gzip (void **state)
   static const char flushed[] = { 0, 0, (char) 0xff, (char) 0xff };
   struct scene *scene = *state;
   int fd = send_to (scene, "GET /endless HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n");
-  struct timeval patience = { 10, 0 };
+  struct timeval patience = { 60, 0 };
   struct buffer got = { 0 };
 
   setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
