@@ -15,6 +15,8 @@
 #include "aggregator/api/api_openapi.h"
 #include "aggregator/api/api_route.h"
 #include "aggregator/query/when.h"
+#include "synop/array.h"
+#include "synop/child.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/local_socket.h"
@@ -73,8 +75,29 @@ api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns
 
 /* ---- the request ---- */
 
+/* Its words, which are parts of the text; they have no end but `count`. */
+static char **
+words_read (struct buffer *text, size_t *count)
+{
+  size_t length = 0, room = 0;
+  struct stat status;
+  char **words = NULL;
+
+  *count = 0;
+  if (fstat (CHILD_EXTRA, &status) < 0 || !S_ISREG (status.st_mode))
+    return NULL;
+  buffer_reserve (text, (size_t) status.st_size + 1);
+  for (ssize_t got = 1; got > 0 && length<(size_t) status.st_size; length += got> 0 ? (size_t) got : 0)
+    got = pread (CHILD_EXTRA, text->data + length, (size_t) status.st_size - length, (off_t) length);
+  text->length = length;
+  text->data[length] = '\0';
+  for (size_t at = 0; at < length; at += strlen (text->data + at) + 1)
+    *array_add (words, *count, room) = text->data + at;
+  return words;
+}
+
 static int
-ask_read (struct api_ask *ask, const char *path, char **pairs, int count, struct api_error *error)
+ask_read (struct api_ask *ask, const char *path, char **pairs, size_t count, struct api_error *error)
 {
   const char *part;
 
@@ -83,7 +106,7 @@ ask_read (struct api_ask *ask, const char *path, char **pairs, int count, struct
     return -1;
   if (!ask->route->read)
     return api_error_set (error, 400, NULL, "%s is not answered from the history", path);
-  for (int i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; i++) {
     char *value = strchr (pairs[i], '=');
     if (value)
       *value++ = '\0';
@@ -123,24 +146,26 @@ api_read_main (int argc, char **argv)
 {
   struct api_ask ask = { 0 };
   struct api_error error = { 0 };
-  struct api_read read = {
-    .words = (const char *const *) argv + 1, .ask = &ask, .now_ns = clock_wall (), .type = "application/json"
-  };
-  struct buffer head = { 0 };
+  struct api_read read = { .ask = &ask, .now_ns = clock_wall (), .type = "application/json" };
+  struct buffer head = { 0 }, text = { 0 };
+  size_t count;
   int code;
 
   if (argc == 2 && strcmp (argv[1], "openapi.json") == 0)
     return print_description ();
-  if (argc < 1 + API_WORDS_OWN + 1) {
+  read.words = words_read (&text, &count);
+  if (count <= API_WORDS_OWN) {
+    free (read.words);
+    buffer_free (&text);
     log_error ("\"" API_READ_COMMAND "\" is for the aggregator alone: it answers /api/v1/ from the history");
     return 2;
   }
   if (viewer_read (&read.viewer, read.words[API_WORD_VIEWER]) < 0)
     read.viewer = viewer_nobody;
   limit_self ();
-  argv += 1 + API_WORDS_OWN;
-  argc -= 1 + API_WORDS_OWN;
-  if (ask_read (&ask, argv[0], argv + 1, argc - 1, &error) < 0 || answer (&read, &error) < 0) {
+  count -= API_WORDS_OWN + 1;
+  if (ask_read (&ask, read.words[API_WORDS_OWN], read.words + API_WORDS_OWN + 1, count, &error) < 0 ||
+      answer (&read, &error) < 0) {
     read.type = "application/json";
     read.name[0] = '\0';
     buffer_clear (&read.out);
@@ -152,5 +177,7 @@ api_read_main (int argc, char **argv)
   buffer_free (&head);
   buffer_free (&read.out);
   api_ask_free (&ask);
+  free (read.words);
+  buffer_free (&text);
   return code;
 }

@@ -1,6 +1,8 @@
-/* Answers from the history, made by a program of its own: "synop-aggregator answer HISTORY SOCKET PRICE CURRENCY CO2
- * ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...]", started by HTTP's thread. VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
- * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
+/* Answers from the history, made by a program of its own: "synop-aggregator answer", started by HTTP's thread. Its descriptor 3
+ * has the words HISTORY SOCKET PRICE CURRENCY CO2 ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...], each with a 0 at its end.
+ * VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It prints
+ * "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the
+ * description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
 
@@ -29,7 +31,7 @@ enum api_read_word {
 struct api_ask;
 
 struct api_read {
-  const char *const *words; /* API_WORDS_OWN */
+  char **words; /* API_WORDS_OWN, PATH and parameters */
   const struct api_ask *ask;
   struct history_file *file;
   int64_t now_ns;

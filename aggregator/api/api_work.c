@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,9 +32,8 @@ struct api_work {
   struct api *api;
   struct api_work *next;
   uint64_t host;
-  char **words; /* NULL at the end */
-  size_t count;
-  int turn; /* readable once it runs */
+  struct buffer words; /* of the question, each with its 0 */
+  int turn;            /* readable once it runs */
   struct child child;
   int out; /* what it writes: it may have ended before that is read */
   bool started, late, failed;
@@ -121,15 +121,28 @@ child_give_up (struct api_work *work)
   work->api->running--;
 }
 
+/* What is asked, and who asks, is nothing for lists of processes, which all users of the host can read. */
+static int
+child_begin (struct api_work *work)
+{
+  static const char *const words[] = { "synop-aggregator", API_READ_COMMAND, NULL };
+  int fd = memfd_create (API_READ_COMMAND, MFD_CLOEXEC), result = -1;
+
+  if (fd >= 0 && file_write (fd, work->words.data, work->words.length) == 0)
+    result =
+        child_start (&work->child, &(struct child_program){ .path = "/proc/self/exe", .words = words, .extra = fd });
+  file_close (&fd);
+  return result;
+}
+
 static void
 work_start (struct api_work *work)
 {
-  const struct child_program program = { .path = "/proc/self/exe", .words = (const char *const *) work->words };
   uint64_t one = 1;
 
   work->started = true;
   work->until_ns = clock_monotonic () + RUN_MOST;
-  if (child_start (&work->child, &program) < 0) {
+  if (child_begin (work) < 0) {
     log_error ("HTTP: no child can be started: %s", strerror (errno));
   } else {
     file_close (&work->child.err); /* what it logs is in its answer */
@@ -295,9 +308,7 @@ work_free (void *context)
     at = &(*at)->next;
   *at = work->next;
   works_go_on (api);
-  for (char **word = work->words; *word; word++)
-    free (*word);
-  free (work->words);
+  buffer_free (&work->words);
   buffer_free (&work->got);
   file_close (&work->turn);
   free (work);
@@ -306,11 +317,9 @@ work_free (void *context)
 /* ---- requests ---- */
 
 static void
-word_add (struct api_work *work, char *word)
+word_add (struct api_work *work, const char *word)
 {
-  work->words = memory_resize (work->words, work->count + 2, sizeof work->words[0]);
-  work->words[work->count++] = word;
-  work->words[work->count] = NULL;
+  buffer_add (&work->words, word, strlen (word) + 1);
 }
 
 /* May the history be made complete for this one? */
@@ -336,22 +345,20 @@ words_make (struct api_work *work, const struct viewer *viewer, const struct api
   struct api *api = work->api;
   const char *part = api_value_of_path (ask), *path = ask->route->path;
 
-  word_add (work, memory_string ("synop-aggregator"));
-  word_add (work, memory_string (API_READ_COMMAND));
-  word_add (work, memory_string (api->history));
-  word_add (work, memory_string (api->context->socket));
+  word_add (work, api->history);
+  word_add (work, api->context->socket);
   pthread_mutex_lock (&api->lock);
   for (size_t i = 0; i < API_SETTINGS; i++)
-    word_add (work, memory_string (api->settings[i]));
+    word_add (work, api->settings[i]);
   pthread_mutex_unlock (&api->lock);
   viewer_write (viewer, who);
-  word_add (work, memory_string (who));
-  word_add (work, memory_string (take_fresh (api) ? "fresh" : ""));
-  word_add (work,
-            memory_format ("%.*s%s%s", (int) strcspn (path, "{"), path, part ? part : "", api_route_tail (ask->route)));
+  word_add (work, who);
+  word_add (work, take_fresh (api) ? "fresh" : "");
+  buffer_printf (&work->words, "%.*s%s%s%c", (int) strcspn (path, "{"), path, part ? part : "",
+                 api_route_tail (ask->route), 0);
   for (size_t i = 0; i < ask->route->count; i++)
     if (ask->values[i])
-      word_add (work, memory_format ("%s=%s", ask->route->parameters[i].name, ask->values[i]));
+      buffer_printf (&work->words, "%s=%s%c", ask->route->parameters[i].name, ask->values[i], 0);
 }
 
 static void

@@ -13,7 +13,6 @@
 
 #include "synop/file.h"
 
-#define EXTRA_FD 3
 #define ABOVE 10 /* what the child dups onto */
 
 /* In the child. The descriptors are ABOVE. */
@@ -34,9 +33,9 @@ child_become (const struct child_program *program, const int ends[3], pid_t pare
   for (int i = 0; i < 3; i++)
     if (dup2 (ends[i], i) < 0)
       _exit (CHILD_CANNOT);
-  if (program->extra > 0 && dup2 (program->extra, EXTRA_FD) < 0)
+  if (program->extra > 0 && dup2 (program->extra, CHILD_EXTRA) < 0)
     _exit (CHILD_CANNOT);
-  syscall (SYS_close_range, program->extra > 0 ? EXTRA_FD + 1u : EXTRA_FD + 0u, UINT32_MAX, 0);
+  syscall (SYS_close_range, program->extra > 0 ? CHILD_EXTRA + 1u : CHILD_EXTRA + 0u, UINT32_MAX, 0);
   execvpe (program->path ? program->path : program->words[0], (char *const *) (uintptr_t) program->words,
            program->environment ? program->environment : environ);
   _exit (errno == ENOENT ? CHILD_ABSENT : CHILD_CANNOT);

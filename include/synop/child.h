@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define CHILD_EXTRA 3
 enum { CHILD_CANNOT = 126, CHILD_ABSENT = 127 }; /* exit codes: it could not be started; there is no such program */
 
 struct child {
@@ -17,7 +18,7 @@ struct child_program {
   const char *const *words; /* NULL at the end */
   char *const *environment; /* NULL: ours */
   bool listens;             /* its standard input is a pipe; else /dev/null */
-  int extra;                /* descriptor that it gets as 3; 0: none */
+  int extra;                /* descriptor that it gets as CHILD_EXTRA; 0: none */
 };
 
 /* The child has no capabilities, no blocked signal and no other descriptor, and ends with the thread that starts it.

@@ -9,6 +9,7 @@ import pwd
 import shutil
 import stat
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -206,6 +207,29 @@ def test_choices_find_nothing_out(scene):
             assert there.get("others_left_out", there.get("metrics", [{}])[0].get("others_left_out")) is True, (path, there)
             if path in ("jobs", "now", "events"):
                 assert without_times(there) == without_times(none), path
+
+
+def test_lists_of_processes(scene):
+    """Who asks for which job is not to be seen by who looks at the processes of the aggregator's host."""
+    seen = []
+
+    def look():
+        asking = threading.Thread(target=lambda: scene.ask(f"{API}jobs/{UUCP.job}/report?format=html", UUCP))
+        asking.start()
+        while asking.is_alive():
+            children = pathlib.Path(f"/proc/{scene.cluster.aggregator.pid}/task").glob("*/children")
+            for child in " ".join(path.read_text() for path in children).split():
+                try:
+                    words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+                except OSError:
+                    continue
+                seen.extend([words] if "answer" in words else [])
+        asking.join()
+        return seen
+
+    wait_until(look, "a child that answers")
+    for words in seen:
+        assert words == ["synop-aggregator", "answer", ""], words
 
 
 def test_what_is_left_out_is_said(scene):
