@@ -131,6 +131,7 @@ def addresses(user):
                     ({"metric": "job_cpu.cpus", "row": "*", "top": "5"}, True), ({"metric": "cpu_usage.user", "job": job}, False)],
         "now": [({"metric": "job_memory.rss", "row": "*"}, True), ({"metric": "job_memory.rss", "row": "*", "top": "9"}, True),
                 ({"metric": "job_memory.rss"}, False)],
+        "metrics": [({"format": form}, False) for form in ("json", "csv", "table")] + [({"metric": "job_*"}, False)],
         "jobs": [({"format": form}, True) for form in ("json", "lines", "table")] + [({"user": "*"}, True)],
         "jobs/{id}": [({}, True)],
         "jobs/{id}/report": [({"format": form}, form not in ("csv", "jobstats"))
@@ -282,7 +283,7 @@ def test_streams(scene, words):
 def commands(user):
     return [("jobs",), ("jobs", "--json"), ("report", user.job), ("report", user.job, "--format", "json"),
             ("query", "job_memory.rss", "--job", user.job),
-            ("query", "job_memory.rss", "--rows"), ("query", "job_cpu.cpus", "--now", "--rows"),
+            ("query", "job_memory.rss", "--rows"), ("query", "--list", "job_m*.*"), ("query", "--list", "job_cpu*", "--format", "json"), ("query", "job_cpu.cpus", "--now", "--rows"),
             ("replay", "--from", "-10s"), ("tail", "--count", "40"), ("tail", "--group", "job_*", "--count", "3"),
             ("top", "--once", "--view", "jobs"), ("top", "--once", "--view", "node", "--node", "n1"), ("top", "--once"),
             ("top", "--once", "--view", "events"), ("status",), ("status", "--json")]
@@ -296,7 +297,9 @@ def test_every_command(scene, user):
         done = scene.command(user, *words)
         assert done.returncode == 0, f"{words}: {done.stdout[-500:]} {done.stderr}"
         assert_hidden(done.stdout + done.stderr, other, words)
-        if words[0] not in ("status",) and words[1:] not in (("--once",), ("--once", "--view", "events")):
+        if "--list" in words:
+            assert "job_" in done.stdout and "load" not in done.stdout, done.stdout
+        elif words[0] not in ("status",) and words[1:] not in (("--once",), ("--once", "--view", "events")):
             assert own(done.stdout, user), f"{words}: {done.stdout[:2000]} {done.stderr}"
     for words in (("report", other.job), ("query", "job_memory.rss", "--job", other.job)):
         done = scene.command(user, *words)
