@@ -205,6 +205,8 @@ soak:
 	@$(MAKE) --no-print-directory benches
 	@PAGE_MINUTES=$(PAGE_MINUTES) SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_page_soak.py
+	@PAGE_NODES=10000 SYNOP_BUILD=$(abspath $(BUILD)) \
+	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_page.py::test_thousands
 	@COLUMNAR_ROWS=10000000 COLUMNAR_SEEDS="$$(seq -s' ' 1 20)" SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_columnar.py
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \

@@ -18,6 +18,8 @@
 #include "agent/run_command.h"
 #include "agent/sampling/footprint.h"
 #include "agent/sampling/sampling.h"
+#include "agent/send/send_child.h"
+#include "agent/send_command.h"
 #include "agent/standalone.h"
 #include "agent/top_command.h"
 #include "agent/uplink/publisher.h"
@@ -85,6 +87,15 @@ open_ring (const struct agent_options *options)
   return options->ring ? ring_create (&to, clock_monotonic (), clock_wall ()) : NULL;
 }
 
+static void
+send_traced (void *context, const struct trace_answer *answer)
+{
+  const struct running *running = context;
+
+  if (running->publisher)
+    publisher_send_traced (running->publisher, answer);
+}
+
 static int
 publish (struct running *running, struct loop *loop)
 {
@@ -97,13 +108,16 @@ publish (struct running *running, struct loop *loop)
                                   .ring = open_ring (options),
                                   .frame_log = options->frame_log,
                                   .notify = running->notify,
-                                  .sampled = running->page ? node_page_take : NULL,
-                                  .sampled_context = running->page,
+                                  .sampled = samples_are_wanted (&running->samples) ? samples_take : NULL,
+                                  .sampled_context = &running->samples,
+                                  .trace = trace_service_request,
                                   .realtime = options->realtime };
   struct error error;
   int rc;
 
-  running->publisher = publisher_create (&to, loop, running->sampling, &error);
+  to.trace_context = running->traces = trace_service_create (options, loop, send_traced, running, &error);
+  if (running->traces)
+    running->publisher = publisher_create (&to, loop, running->sampling, &error);
   if (running->publisher) {
     rc = EXIT_FINE;
     loop_run (loop);
@@ -112,7 +126,9 @@ publish (struct running *running, struct loop *loop)
     rc = command_fail (EXIT_USAGE, &error);
     notify_failed (running->notify, &error);
   }
+  trace_service_destroy (running->traces);
   publisher_destroy (running->publisher);
+  running->publisher = NULL;
   ring_destroy (to.ring);
   return rc;
 }
@@ -145,18 +161,25 @@ open_page (struct running *running, struct loop *loop)
                                   .loop = loop };
   struct error error;
 
-  running->page = node_page_create (&to, &error);
-  if (running->page)
+  running->samples.page = node_page_create (&to, &error);
+  if (running->samples.page)
     return EXIT_FINE;
   notify_failed (running->notify, &error);
   return command_fail (EXIT_USAGE, &error);
 }
 
-static int
-show_page (const struct running *running)
+static void
+open_feed (struct running *running, struct loop *loop)
 {
-  node_page_run (running->page, running->sampling, running->notify);
-  return EXIT_FINE;
+  const struct agent_options *options = running->options;
+  const struct send_feed_options to = {
+    .loop = loop, .node = options->node_name, .session = session_make (), .schema = running->schema
+  };
+  struct buffer config = { 0 };
+
+  config_print (options->config, &config);
+  running->samples.feed = send_feed_create (&to, &options->send, config.data);
+  buffer_free (&config);
 }
 
 static void
@@ -170,6 +193,7 @@ static int
 run (struct agent_options *options)
 {
   bool brief = options->action == ACTION_ONCE || options->count != 0, shown = options->http.listen[0] && !brief;
+  bool sent = options->send.to != SEND_NOWHERE && !brief;
   struct loop *loop = loop_create ();
   struct running running = { .options = options, .notify = notify_create (loop) };
   int rc = EXIT_FINE;
@@ -178,13 +202,20 @@ run (struct agent_options *options)
   loop_signal (loop, SIGINT, stop, loop);
   loop_signal (loop, SIGHUP, agent_reload, &running);
   running.sampling = sampling_create (samplers, options->periods_ns, sampler_count, &options->context);
+  running.schema = schema_of_all ();
   if (shown)
     rc = open_page (&running, loop);
+  if (sent && rc == EXIT_FINE)
+    open_feed (&running, loop);
   if (rc == EXIT_FINE && options->connect[0] && !brief)
     rc = publish (&running, loop);
+  else if (rc == EXIT_FINE && samples_are_wanted (&running.samples))
+    samples_run (&running.samples, running.sampling, loop, running.notify);
   else if (rc == EXIT_FINE)
-    rc = shown ? show_page (&running) : write_lines (&running, loop);
-  node_page_destroy (running.page);
+    rc = write_lines (&running, loop);
+  send_feed_destroy (running.samples.feed);
+  node_page_destroy (running.samples.page);
+  schema_of_all_destroy (running.schema);
   sampling_destroy (running.sampling);
   notify_destroy (running.notify);
   loop_destroy (loop);
@@ -215,6 +246,8 @@ main (int argc, char **argv)
     return bench_command (argc - 1, argv + 1);
   if (argc > 1 && strcmp (argv[1], "top") == 0)
     return top_command (argc - 1, argv + 1);
+  if (argc == 2 && strcmp (argv[1], SEND_CHILD_WORD) == 0)
+    return send_child_command ();
 
   options = agent_options_create ();
   if (agent_options_read (options, argc, argv, &error) < 0) {
@@ -222,6 +255,8 @@ main (int argc, char **argv)
     notify_failed (NULL, &error);
   } else if (options->action == ACTION_RUN || options->action == ACTION_ONCE) {
     rc = run (options);
+  } else if (options->action == ACTION_DRY_RUN) {
+    rc = send_dry_run (options);
   } else {
     rc = print_page (options);
   }

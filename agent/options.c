@@ -15,9 +15,11 @@
 #include "agent/page/node_page.h"
 #include "agent/types.h"
 #include "synop/frame.h"
+#include "synop/globs.h"
 #include "synop/link.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/send_labels.h"
 
 #define DEFAULT_FILE "/etc/synop/agent.ini"
 
@@ -49,6 +51,17 @@ check_root (const char *value, struct error *error)
   return S_ISDIR (status.st_mode) ? 0 : error_set (error, "%s is not a folder", value);
 }
 
+static int
+check_http_url (const char *value, struct error *error)
+{
+  return strncmp (value, "http://", 7) == 0 || strncmp (value, "https://", 8) == 0
+             ? 0
+             : error_set (error, "must begin with http:// or https://");
+}
+
+static const char *const send_to[] = { [SEND_NOWHERE] = "nowhere", [SEND_CLOUDWATCH] = "cloudwatch", NULL };
+#define SEND_FLAG(key) "cloudwatch-" key
+#define IN_CLOUDWATCH(member) offsetof (struct agent_options, send.cloudwatch.member)
 #define IN_AGENT(member) offsetof (struct agent_options, member)
 #define IN_GROUP(member) offsetof (struct group_options, member)
 
@@ -84,6 +97,9 @@ static const struct option option_table[] = {
         "[neuron] command or [instance] endpoint name others than the defaults." },
   { "agent", "count", NULL, OPTION_SIZE, IN_AGENT (count), "0", NULL, NULL,
     .help = "Write this many reports to standard output, then end; 0: no end." },
+  { "agent", "send", NULL, OPTION_CHOICE, IN_AGENT (send.to), "nowhere", .choices = send_to,
+    .help = "Where this node's samples go without an aggregator, or beside one: cloudwatch, Amazon CloudWatch "
+            "(docs/outlets.md). Without \"connect\" no report goes to standard output then." },
   { "agent", "log_level", NULL, OPTION_CHOICE, IN_AGENT (log_level), "info", .choices = log_level_names,
     .reload = RELOAD_LOG, .help = "What is logged to standard error." },
   { "ring", "enabled", "ring", OPTION_BOOLEAN, IN_AGENT (ring), "yes",
@@ -107,6 +123,40 @@ static const struct option option_table[] = {
     .reload = RELOAD_NAMES,
     .help = "What metrics are called there: sets of names, node-exporter, dcgm-exporter, moneo, and synop for all that "
             "stands in none; or paths of files of that form." },
+  { "cloudwatch", "url", "cloudwatch-url", OPTION_TEXT, IN_AGENT (send.url), .check = check_http_url,
+    .reload = RELOAD_SEND,
+    .help = "For --send: the service's address. Empty: https://monitoring.REGION.amazonaws.com/." },
+  { "cloudwatch", "names", "cloudwatch-names", OPTION_LIST, IN_AGENT (send.names), CLOUDWATCH_NAMES,
+    .check = send_names_check, .reload = RELOAD_SEND,
+    .help = "For --send: what metrics are called: sets of names, gpumon, neuron-monitor-cloudwatch, and synop for all "
+            "that stands in none; or paths of files of that form." },
+  { "cloudwatch", "labels", "cloudwatch-labels", OPTION_LIST, IN_AGENT (send.labels), .check = send_labels_check,
+    .reload = RELOAD_SEND, .help = "For --send: dimensions that all metrics get: NAME=VALUE, parted by commas." },
+  { "cloudwatch", "groups", "cloudwatch-groups", OPTION_LIST, IN_AGENT (send.groups), .check = globs_list_check,
+    .reload = RELOAD_SEND, .help = "For --send: patterns of the groups that are sent. Empty: all." },
+  { "cloudwatch", "period", "cloudwatch-period", OPTION_DURATION, IN_AGENT (send.period_ns), CLOUDWATCH_PERIOD, "100ms",
+    "1h", .reload = RELOAD_SEND,
+    .help = "For --send: a sample of each series so often; of groups that are sampled less often, each." },
+  CLOUDWATCH_OPTIONS ("cloudwatch", SEND_FLAG, IN_CLOUDWATCH, RELOAD_SEND, "For --send: "),
+  { "cloudwatch", "ca", "cloudwatch-ca", OPTION_PATH, IN_AGENT (send.ca), .reload = RELOAD_SEND,
+    .help = "For --send: PEM file with those who may sign the service's certificate. Empty: those that the system "
+            "trusts." },
+  { "cloudwatch", "price", "price", OPTION_TEXT, IN_AGENT (price), .check = send_price_check,
+    .help = "For --dry-run: price of a series a month, as 0.30: what is sent costs so much." },
+  { "traces", "enabled", "traces", OPTION_BOOLEAN, IN_AGENT (traces.enabled), "no",
+    .help =
+        "Whether processes of jobs can be traced from the master: PyTorch's profiler, which speaks to the agent when a "
+        "job is started with KINETO_USE_DAEMON=1, other profilers, bursts of samples (docs/traces.md)." },
+  { "traces", "socket", "traces-socket", OPTION_TEXT, IN_AGENT (traces.socket), "@dynolog",
+    .help =
+        "The datagram socket at which processes register: @NAME, an abstract one, or a path, which containers can be "
+        "given: KINETO_IPC_SOCKET_DIR is then its folder, and its name has to be dynolog." },
+  { "traces", "group", "traces-group", OPTION_TEXT, IN_AGENT (traces.group), "",
+    .help = "Only processes in this group of users are traced. Empty: all." },
+  { "traces", "users", "traces-users", OPTION_LIST, IN_AGENT (traces.users), "",
+    .help = "Only processes of these users are traced, names or numbers. Empty: those of all." },
+  { "traces", "folders", "traces-folders", OPTION_LIST, IN_AGENT (traces.folders), "/tmp",
+    .help = "Traces are written only below these folders, by the job's user." },
   { "group *", "enabled", "", OPTION_BOOLEAN, IN_GROUP (enabled), "yes", .reload = RELOAD_SAMPLING,
     .help = "Whether the group is sampled." },
   { "group *", "period", "", OPTION_DURATION, IN_GROUP (period_ns), NULL, "10ms", "1h", .reload = RELOAD_SAMPLING,
@@ -168,9 +218,8 @@ agent_options_destroy (struct agent_options *options)
 
 /* ---- reading ---- */
 
-static const char *const words[] = {
-  "help", "version", "print-config", "list-groups", "json", "markdown", "once", NULL
-};
+static const char *const words[] = { "help",     "version", "print-config", "list-groups", "json",
+                                     "markdown", "once",    "dry-run",      NULL };
 
 static const char *const action_words[] = {
   [ACTION_ONCE] = "once",
@@ -178,6 +227,7 @@ static const char *const action_words[] = {
   [ACTION_VERSION] = "version",
   [ACTION_PRINT_CONFIG] = "print-config",
   [ACTION_LIST_GROUPS] = "list-groups",
+  [ACTION_DRY_RUN] = "dry-run",
 };
 
 /* --help wins over all other words. */
@@ -185,7 +235,7 @@ static void
 agent_take_word (void *context, const char *name)
 {
   struct agent_options *options = context;
-  enum agent_action action = ACTION_LIST_GROUPS;
+  enum agent_action action = ACTION_DRY_RUN;
 
   while (action != ACTION_RUN && strcmp (name, action_words[action]) != 0)
     action--;
@@ -246,7 +296,7 @@ resolve_context (struct agent_options *options)
     options->context_root[length - 1] = 0;
   options->context = (struct sampler_context){
     .root = options->context_root,
-    .brief = options->action == ACTION_ONCE || options->count != 0,
+    .brief = options->action == ACTION_ONCE || options->action == ACTION_DRY_RUN || options->count != 0,
     .own = options->own,
     .own_count = options->own_count,
     .services = options->context.services,
@@ -281,6 +331,10 @@ check_together (const struct agent_options *options, struct error *error)
 
   if (options->action == ACTION_HELP)
     return 0;
+  if (options->action == ACTION_DRY_RUN && options->send.to == SEND_NOWHERE)
+    return error_set (error, "--dry-run goes with --send");
+  if (options->send.to != SEND_NOWHERE && cloudwatch_check (&options->send.cloudwatch, options->send.names, error) < 0)
+    return error_prefix (error, "[cloudwatch] ");
   if (options->other != options->action)
     return error_set (error, "--%s and --%s: give one of them", action_words[options->action],
                       action_words[options->other]);
@@ -331,6 +385,8 @@ static const char help_head[] =
     "Usage: synop-agent [OPTION]...                              this node's report, as JSON lines\n"
     "       synop-agent --connect tcp://HOST:PORT [OPTION]...    publishes it to an aggregator\n"
     "       synop-agent --http HOST:PORT [OPTION]...             shows it to Prometheus; with --connect as well\n"
+    "       synop-agent --send cloudwatch [OPTION]...            sends it to Amazon CloudWatch; with --connect as "
+    "well\n"
     "       synop-agent top                                      shows this node on the terminal\n"
     "       synop-agent --once | --count N                       one report, or N of them\n"
     "       synop-agent --list-groups [--json | --markdown]      every group and metric\n"
@@ -344,6 +400,7 @@ static const char help_head[] =
     "group of metrics has a period of its own. Counters show their change in the period.\n"
     "\n"
     "  --once                      Sample, wait a period, sample again, write one report with all groups, and end.\n"
+    "  --dry-run                   With --send: how many series would be sent; with --price what they cost.\n"
     "  --list-groups               Every group and metric with unit, kind and meaning; --json: as one object.\n";
 
 static const char help_tail[] =

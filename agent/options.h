@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "agent/sampling/sampler.h"
+#include "agent/send/send_settings.h"
+#include "agent/traces/traces_settings.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
 #include "synop/error.h"
@@ -19,10 +21,11 @@ enum agent_action {
   ACTION_VERSION,
   ACTION_PRINT_CONFIG,
   ACTION_LIST_GROUPS,
+  ACTION_DRY_RUN,
 };
 
 /* What a reload applies together; a change of any other option waits for a restart. */
-enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING, RELOAD_NAMES };
+enum agent_reload_kind { RELOAD_LOG = 1, RELOAD_CONNECTION, RELOAD_SAMPLING, RELOAD_NAMES, RELOAD_SEND };
 
 struct group_options {
   int64_t period_ns; /* 0: as [agent] period */
@@ -50,6 +53,9 @@ struct agent_options {
   struct http_settings http;
   int everybody_sees; /* enum node_page_sees */
   char *prometheus_names;
+  struct send_settings send;
+  char *price; /* of --dry-run */
+  struct traces_settings traces;
   struct group_options *groups; /* for each of `samplers` */
 
   /* What follows from them. */

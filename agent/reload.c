@@ -23,7 +23,7 @@ sample_anew (struct running *running, const struct agent_options *fresh, struct 
   if (running->publisher)
     publisher_use_sampling (running->publisher, running->sampling);
   else
-    node_page_begin (running->page);
+    samples_begin (&running->samples);
   return rc;
 }
 
@@ -36,6 +36,17 @@ connect_anew (struct running *running, const struct agent_options *fresh, struct
   return 0;
 }
 
+static void
+send_anew (struct running *running, const struct agent_options *fresh)
+{
+  struct buffer config = { 0 };
+
+  config_take (running->options->config, fresh->config, RELOAD_SEND);
+  config_print (running->options->config, &config);
+  send_feed_change (running->samples.feed, config.data);
+  buffer_free (&config);
+}
+
 static int
 read_again (struct running *running, struct agent_options *fresh, struct error *error)
 {
@@ -46,14 +57,16 @@ read_again (struct running *running, struct agent_options *fresh, struct error *
     return -1;
   if (running->publisher && fresh->connect[0] && connect_anew (running, fresh, error) < 0)
     return -1;
-  if ((running->publisher || running->page) && config_changes (options->config, fresh->config, RELOAD_SAMPLING) > 0 &&
-      sample_anew (running, fresh, error) < 0)
+  if ((running->publisher || samples_are_wanted (&running->samples)) &&
+      config_changes (options->config, fresh->config, RELOAD_SAMPLING) > 0 && sample_anew (running, fresh, error) < 0)
     return -1;
   config_take (options->config, fresh->config, RELOAD_LOG);
   config_take (options->config, fresh->config, RELOAD_NAMES);
   config_take_sections (options->config, fresh->config);
+  if (running->samples.feed && config_changes (options->config, fresh->config, RELOAD_SEND) > 0)
+    send_anew (running, fresh);
   config_log_changes (options->config, fresh->config);
-  if (running->page && node_page_reload (running->page, error) < 0)
+  if (running->samples.page && node_page_reload (running->samples.page, error) < 0)
     return -1;
   return 0;
 }

@@ -17,6 +17,7 @@
   VIEW (api_view)                                                                                                      \
   VIEW (exporter_view)                                                                                                 \
   VIEW (scheduler_view)                                                                                                \
+  VIEW (trace_view)                                                                                                    \
   VIEW (jobs_view)
 
 #define VIEW_DECLARE(name) extern const struct view name;

@@ -184,6 +184,14 @@ job_group_label_of (const struct sampler_context *context, pid_t pid)
   return job ? job->label : NULL;
 }
 
+size_t
+job_group_pids_of (const struct sampler_context *context, const char *label, pid_t *pids, size_t most)
+{
+  const struct job_share *share = service_find (context, &service_jobs);
+
+  return share ? job_scan_pids (share->scan, label, pids, most) : 0;
+}
+
 struct job_scan *
 job_group_scan (const struct job_group *group)
 {

@@ -38,6 +38,8 @@ size_t job_group_add_row (struct table *table, const struct job *job);
 /* The label of the process's job, according to the last scan. NULL: it has none, or no job group is sampled. Call it in
  * the sampling thread. */
 const char *job_group_label_of (const struct sampler_context *context, pid_t pid);
+/* The processes of the job with that label, at most so many; likewise. */
+size_t job_group_pids_of (const struct sampler_context *context, const char *label, pid_t *pids, size_t most);
 struct job_scan *job_group_scan (const struct job_group *group);
 
 /* Sets a value; what is not known stays missing. */

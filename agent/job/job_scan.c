@@ -278,3 +278,14 @@ job_scan_owner (struct job_scan *scan, pid_t pid)
 
   return process ? process->job : NULL;
 }
+
+size_t
+job_scan_pids (const struct job_scan *scan, const char *label, pid_t *pids, size_t most)
+{
+  size_t count = 0;
+
+  for (const struct process *at = scan->oldest; at && count < most; at = at->next)
+    if (at->job && !at->gone && !at->zombie && strcmp (at->job->label, label) == 0)
+      pids[count++] = at->pid;
+  return count;
+}

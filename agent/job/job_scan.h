@@ -34,6 +34,8 @@ size_t job_scan_count (const struct job_scan *scan);
 struct job *job_scan_job (const struct job_scan *scan, size_t index);
 /* The job of that process; NULL: of none that is known. */
 const struct job *job_scan_owner (struct job_scan *scan, pid_t pid);
+/* The processes of the job with that label, the older first, at most so many; returns how many. */
+size_t job_scan_pids (const struct job_scan *scan, const char *label, pid_t *pids, size_t most);
 /* A job that has ended is dropped at the next scan once all of these groups (bits) have shown it. */
 void job_scan_set_groups (struct job_scan *scan, unsigned groups);
 

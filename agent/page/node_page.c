@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampling/footprint.h"
 #include "synop/clock.h"
 #include "synop/data_folder.h"
 #include "synop/exposition.h"
@@ -44,9 +43,6 @@ struct node_page {
   struct http *http; /* NULL: the address cannot be had */
   struct loop_timer *beat_timer;
   int64_t try_ns;
-  struct sampling *sampling; /* that node_page_run samples; NULL: others do */
-  struct loop_timer *sample_timer;
-  bool settled;
 
   const struct group **groups; /* all that there may be, */
   struct schema *schema;       /* and their schema */
@@ -360,43 +356,4 @@ node_page_destroy (struct node_page *page)
   free (page->groups);
   pthread_mutex_destroy (&page->lock);
   free (page);
-}
-
-/* ---- samples for it alone ---- */
-
-static void
-page_sample (void *context, int64_t due_ns)
-{
-  struct node_page *page = context;
-  struct sample sample;
-
-  (void) due_ns;
-  sampling_run (page->sampling, clock_monotonic (), &sample);
-  node_page_take (page, &sample);
-  loop_timer_set (page->sample_timer, sampling_next_due (page->sampling));
-  if (!page->settled && sample.count != 0) {
-    page->settled = true;
-    footprint_settle ();
-  }
-}
-
-void
-node_page_begin (struct node_page *page)
-{
-  if (page->sampling == NULL)
-    return;
-  sampling_start (page->sampling, clock_monotonic ());
-  loop_timer_set (page->sample_timer, sampling_next_due (page->sampling));
-}
-
-void
-node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify)
-{
-  page->sampling = sampling;
-  page->sample_timer = loop_timer_add (page->options.loop, page_sample, page);
-  node_page_begin (page);
-  notify_ready (notify);
-  loop_run (page->options.loop);
-  notify_stopping (notify);
-  loop_timer_remove (page->sample_timer);
 }

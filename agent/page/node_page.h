@@ -6,7 +6,6 @@
 #include "synop/error.h"
 #include "synop/http.h"
 #include "synop/loop.h"
-#include "synop/notify.h"
 
 #define NODE_PAGE_NAMES "node-exporter, dcgm-exporter, synop"
 
@@ -31,10 +30,5 @@ void node_page_destroy (struct node_page *page); /* NULL is fine */
 void node_page_take (void *page, const struct sample *sample); /* what was sampled; its tables are copied */
 /* -1 and error: a names file or a password file is broken. What it would have changed stays as it was. */
 int node_page_reload (struct node_page *page, struct error *error);
-
-/* Samples for it alone, where nobody else does: until the loop is stopped. `notify` may be NULL. */
-void node_page_run (struct node_page *page, struct sampling *sampling, struct notify *notify);
-/* The sampling was opened again. */
-void node_page_begin (struct node_page *page);
 
 #endif

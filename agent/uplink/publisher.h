@@ -10,6 +10,7 @@
 #include "synop/error.h"
 #include "synop/loop.h"
 #include "synop/notify.h"
+#include "synop/trace_message.h"
 
 struct publisher_options {
   const char *node;
@@ -22,6 +23,9 @@ struct publisher_options {
   struct notify *notify; /* is notified when sampling begins, and of the connection; may be NULL */
   void (*sampled) (void *context, const struct sample *sample); /* of each; may be NULL */
   void *sampled_context;
+  /* The aggregator asks for traces; NULL: that is passed over. */
+  void (*trace) (void *context, const struct trace_request *request);
+  void *trace_context;
   bool realtime; /* run the calling thread before ordinary processes, where the system permits it */
 };
 
@@ -35,6 +39,9 @@ void publisher_destroy (struct publisher *publisher);
 /* Between these two the sampling may be replaced, at once and in the same thread. The session goes on. */
 void publisher_drop_sampling (struct publisher *publisher);
 void publisher_use_sampling (struct publisher *publisher, struct sampling *sampling);
+
+/* Answers a request for traces; dropped when nothing can be sent now. */
+void publisher_send_traced (struct publisher *publisher, const struct trace_answer *answer);
 
 /* Notifies the service manager of the connection's state. */
 void publisher_notify_status (struct publisher *publisher);

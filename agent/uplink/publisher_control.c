@@ -3,6 +3,7 @@
  *   connection up     -> hello, which lists what the ring holds
  *   welcome           -> a burst of probes; the facts go with the next frame
  *   schema request    -> schema: of the current samples, or of frames in the ring; else one without bytes
+ *   trace request     -> trace answers, from whom publisher_options.trace names
  *   wrong node        -> nothing: an operator has to correct it
  *   replay request    -> frames that the ring holds, no more than requested, and the end
  *   probe answer      -> cluster time, on whose multiples samples are taken from then on; hello again, if it says that the
@@ -225,6 +226,14 @@ publisher_take_request (struct publisher *publisher, const struct control *reque
 }
 
 void
+publisher_send_traced (struct publisher *publisher, const struct trace_answer *answer)
+{
+  struct control message = { .type = CONTROL_TRACE_ANSWER, .traced = *answer };
+
+  publisher_send (publisher, &message);
+}
+
+void
 publisher_probe (struct publisher *publisher, int64_t now_ns)
 {
   struct control probe = { 0 };
@@ -289,6 +298,13 @@ publisher_misnamed (struct publisher *publisher, const char *name)
 }
 
 static void
+publisher_take_trace (struct publisher *publisher, const struct trace_request *request)
+{
+  if (publisher->options.trace)
+    publisher->options.trace (publisher->options.trace_context, request);
+}
+
+static void
 publisher_message (struct publisher *publisher, const void *bytes, size_t length)
 {
   struct control message;
@@ -308,6 +324,8 @@ publisher_message (struct publisher *publisher, const void *bytes, size_t length
     publisher_send_schema (publisher, message.schema_hash);
   else if (message.type == CONTROL_WRONG_NODE && message.session == publisher->options.session)
     publisher_misnamed (publisher, message.node);
+  else if (message.type == CONTROL_TRACE_REQUEST && message.session == publisher->options.session)
+    publisher_take_trace (publisher, &message.trace);
   else if (message.type == CONTROL_REPLAY_REQUEST)
     publisher_take_request (publisher, &message);
 }

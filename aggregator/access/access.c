@@ -36,7 +36,7 @@ is_member (const char *group, const gid_t *gids, int count)
 
 /* Is the user, who may be of no account here, one of the list "root, ana, @ops"? */
 static bool
-is_listed (const char *admins, const char *name, const struct passwd *account)
+is_listed (const char *listed_users, const char *name, const struct passwd *account)
 {
   gid_t *gids = memory_new (GROUPS_MAX, sizeof *gids);
   int count = account ? GROUPS_MAX : 0;
@@ -46,7 +46,7 @@ is_listed (const char *admins, const char *name, const struct passwd *account)
 
   if (account && getgrouplist (account->pw_name, account->pw_gid, gids, &count) < 0)
     count = GROUPS_MAX;
-  globs_init (&list, admins);
+  globs_init (&list, listed_users);
   item = list.text;
   for (size_t i = 0; i < list.count && !listed; i++, item += strlen (item) + 1)
     listed = *item == '@' ? is_member (item + 1, gids, count) : strcmp (item, name) == 0;
@@ -70,16 +70,19 @@ viewer_make (struct access *access, const struct lookup *lookup, const struct pa
 {
   const char *name = account ? account->pw_name : lookup->name;
   struct viewer viewer = { .uid = account ? (int64_t) account->pw_uid : lookup->uid };
-  char *admins;
+  char *admins, *tracers;
 
   pthread_mutex_lock (&access->lock);
   viewer.all = access->everybody;
   admins = memory_string (access->admins);
+  tracers = memory_string (access->tracers);
   pthread_mutex_unlock (&access->lock);
   if (viewer_is_user (name))
     snprintf (viewer.name, sizeof viewer.name, "%s", name);
   viewer.all |= viewer.name[0] && is_listed (admins, viewer.name, account);
+  viewer.traces = viewer.name[0] && is_listed (tracers, viewer.name, account);
   free (admins);
+  free (tracers);
   return viewer;
 }
 
@@ -173,9 +176,11 @@ access_reload (struct access *access)
 
   pthread_mutex_lock (&access->lock);
   free (access->admins);
+  free (access->tracers);
   free (access->munge_socket);
   free (access->proxy_user_header);
   access->admins = memory_string (settings->admins);
+  access->tracers = memory_string (settings->tracers);
   access->munge_socket = memory_string (settings->munge_socket);
   access->proxy_user_header = memory_string (settings->proxy_user_header);
   access->everybody = settings->everybody_sees == ACCESS_SEES_ALL;
@@ -206,6 +211,7 @@ access_destroy (struct access *access)
   access_tokens_destroy (access->tokens);
   pthread_mutex_destroy (&access->lock);
   free (access->admins);
+  free (access->tracers);
   free (access->munge_socket);
   free (access->proxy_user_header);
   free (access);

@@ -13,7 +13,7 @@ enum access_sees { ACCESS_SEES_OWN, ACCESS_SEES_ALL };
 enum access_socket { ACCESS_SOCKET_GROUP, ACCESS_SOCKET_EVERYBODY };
 
 struct access_settings {
-  char *admins; /* list: users, @groups */
+  char *admins, *tracers; /* lists: users, @groups */
   int everybody_sees;
   int socket; /* who may open the UNIX socket */
   char *tokens, *munge_socket, *proxy_user_header;

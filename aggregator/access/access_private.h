@@ -14,7 +14,7 @@
 struct access {
   const struct access_settings *settings; /* the main thread's */
   pthread_mutex_t lock;
-  char *admins, *munge_socket, *proxy_user_header;
+  char *admins, *tracers, *munge_socket, *proxy_user_header;
   bool everybody;
   struct access_tokens *tokens;
   struct known { /* users who were looked up, for a while */

@@ -39,6 +39,9 @@ static const struct option options[] = {
     .help =
         "The header in which one of [http] trusted_proxies names the user whom it has let in, as X-Remote-User; it has "
         "to take away what its clients send of that name. Empty: who asks a proxy is nobody." },
+  { "traces", "users", "trace-users", OPTION_LIST, AT (tracers), TAKEN,
+    .help = "Users, and @groups of users, who may have the processes of any job traced, beside root and the "
+            "aggregator's own user: \"synop-aggregator trace JOB\"." },
   { "access", "url", "url", OPTION_TEXT, AT (url), .check = check_url,
     .help = "Of commands: where the aggregator answers over HTTP, as https://master:5580/, for hosts that have neither "
             "its socket nor its history. SYNOP_URL goes before the file." },

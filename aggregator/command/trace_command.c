@@ -1,8 +1,9 @@
-/* See commands.h: "trace --merge FOLDER". */
+/* See commands.h: "trace --merge FOLDER"; the others are trace_job.c's. */
 #include "aggregator/command/commands.h"
 
 #include <string.h>
 
+#include "aggregator/command/trace_job.h"
 #include "aggregator/traces/trace_merge.h"
 #include "aggregator/traces/trace_rank.h"
 #include "synop/clock.h"
@@ -14,8 +15,8 @@ check_options (const struct options *options, struct error *error)
 {
   struct error why;
 
-  if (!*options->merge)
-    return error_set (error, "expected \"synop-aggregator trace --merge FOLDER -o FILE\"");
+  if (options->job)
+    return config_error (options->config, "trace", "merge", error, "does not go with a job");
   if (!*options->output_path)
     return config_error (options->config, "trace", "output", error, "-o says where to write the merged trace");
   if (trace_form_check (options->trace_name, &why) < 0)
@@ -50,6 +51,8 @@ trace_run (const struct options *options)
   struct error error;
   int left_out, code;
 
+  if (options->list || (options->job && !*options->merge))
+    return trace_job_run (options);
   if (check_options (options, &error) < 0) {
     log_error ("%s", error.text);
     return 2;

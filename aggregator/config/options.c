@@ -156,7 +156,7 @@ take_operands (struct options *options, int argc, char **argv, int *at)
     places[0] = &options->file;
   else if (options->command == COMMAND_JOB)
     places[0] = &options->verb, places[1] = &options->job;
-  else if (options->command == COMMAND_REPORT)
+  else if (options->command == COMMAND_REPORT || options->command == COMMAND_TRACE)
     places[0] = &options->job;
   else if (options->command == COMMAND_QUERY)
     places[0] = &options->metric;
@@ -205,6 +205,9 @@ check_operands (const struct options *options, int argc, char **argv, int at, st
   }
   if (options->command == COMMAND_REPORT && !has_job)
     return error_set (error, "expected \"synop-aggregator report JOBID\"; \"synop-aggregator jobs\" lists the jobs");
+  if (options->command == COMMAND_TRACE && !*options->merge && !options->list && !has_job)
+    return error_set (error, "expected \"synop-aggregator trace JOB -o PATH\", \"... trace --list\" or "
+                             "\"... trace --merge FOLDER -o FILE\"");
   if (options->command == COMMAND_TOKEN && !(options->of_user && *options->of_user))
     return error_set (error, "expected \"synop-aggregator token USER\"");
   if (options->command == COMMAND_QUERY && !options->list && !(options->metric && *options->metric))

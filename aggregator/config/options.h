@@ -45,6 +45,8 @@ enum options_report { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_PERFMON, REPO
 /* As enum options_command: "tail"; "" of COMMAND_SERVE. Behind them "keys", which has options of its own, and NULL. */
 extern const char *const options_commands[];
 
+extern const char *const options_trace_tools[]; /* the first is kineto; NULL at the end */
+
 #define OPTIONS_OF_VIEWS 4096 /* bytes, of all views together */
 
 struct options {
@@ -100,8 +102,13 @@ struct options {
   int view; /* enum options_view */
   char *sort, *filter, *top_metric;
 
-  char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path` */
-  const char *of_user;                                /* of token */
+  char *merge, *offsets, *trace_name, *trace_metrics; /* of trace, with `output_path`, `job`, `list`, `json`, */
+  char *trace_nodes, *ranks, *start, *tool_set;       /* and of traces that are to begin */
+  int tool;                                           /* of options_trace_tools */
+  int64_t duration_ns;
+  uint64_t iterations, limit;
+  bool wait;
+  const char *of_user; /* of token */
   bool revoke;
 };
 

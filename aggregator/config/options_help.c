@@ -16,7 +16,7 @@ synop-aggregator: takes in what the agents of a cluster publish and streams it a
   synop-aggregator jobs [--running]          lists the batch jobs that ran\n\
   synop-aggregator report JOBID              says what a job used on its nodes; --pdf FILE, --html FILE with plots\n\
   synop-aggregator query METRIC              shows how a metric went: a table, a curve, JSON, CSV\n\
-  synop-aggregator trace --merge FOLDER      makes traces of all ranks of a job one, on cluster time\n\
+  synop-aggregator trace JOBID -o PATH       has the processes of a job traced, all from one instant on; --merge\n\
   synop-aggregator top                       shows the cluster on the terminal: nodes, jobs, events, one node\n\
   synop-aggregator send --dry-run            says how many series each sender would send, and what they cost\n\
   synop-aggregator job start|end ID          announces that a job begins or has ended, for prologs and epilogs\n\
@@ -108,6 +108,15 @@ while it runs. Of a job that was requeued JOBID is the newest run, JOBID/1 the s
 \n";
 
 static const char trace_help[] = "\
+synop-aggregator trace JOBID -o PATH: has the processes of a running job traced on all its nodes, from one instant of cluster\n\
+time on: by PyTorch's profiler, where they were started with KINETO_USE_DAEMON=1, by perf, py-spy and others, or as a burst\n\
+of samples of the nodes. --wait shows what came of each; the exit code is 1 when one of them is not there.\n\
+\n\
+  synop-aggregator trace 123 -o '/shared/traces/{job}/{node}-{rank}.json' --wait\n\
+  synop-aggregator trace 123 -o '/shared/{node}-{pid}.json' --iterations 3 --ranks 0,8 --start +20s\n\
+  synop-aggregator trace 123 -o '/shared/{node}.jsonl' --tool counters --set 'groups=gpu,cpu_usage period=20ms'\n\
+  synop-aggregator trace --list 123\n\
+\n\
 synop-aggregator trace --merge FOLDER -o FILE: makes the traces of all ranks of a job, as PyTorch's profiler writes them, one\n\
 trace for Perfetto or chrome://tracing. Each rank's events are moved to cluster time, by how its node's clock was then,\n\
 and what the nodes measured stands beside them. Files that are damaged are left out, with a warning and exit code 1.\n\

@@ -9,6 +9,7 @@
 #include "synop/globs.h"
 #include "synop/link.h"
 #include "synop/log.h"
+#include "synop/send_labels.h"
 
 #define COUNT_OF(array) (sizeof (array) / sizeof ((array)[0]))
 #define AT(member) .offset = offsetof (struct options, member)
@@ -238,11 +239,40 @@ static const struct option token_table[] = {
     .help = "Takes all tokens of the user away, rather than making one." },
 };
 
+const char *const options_trace_tools[] = { "kineto", "counters", "perf", "py-spy", "nsys", "rocprof", NULL };
+
 static const struct option trace_table[] = {
+  { "trace", "tool", NULL, OPTION_CHOICE, AT (tool), .fallback = "kineto", .choices = options_trace_tools,
+    .help =
+        "What is begun: kineto (PyTorch's profiler), counters (a burst of samples of the nodes), perf, py-spy, nsys, "
+        "rocprof." },
+  { "trace", "start", NULL, OPTION_TEXT, AT (start),
+    .help = "When all begin, from now on, as +5s; without it +10s with kineto, whose processes ask every 5 s, and +2s "
+            "with others." },
+  { "trace", "duration", NULL, OPTION_DURATION, AT (duration_ns), .maximum = "1h",
+    .help = "For how long; without it 500ms with kineto, and 10s with others." },
+  { "trace", "iterations", NULL, OPTION_SIZE, AT (iterations), .fallback = "0", .maximum = "1000000",
+    .help = "Of kineto: for so many iterations of the training's loop, rather than a duration." },
+  { "trace", "nodes", NULL, OPTION_LIST, AT (trace_nodes), .check = globs_list_check,
+    .help = "Only those of the job's nodes whose name matches one of these globs." },
+  { "trace", "ranks", NULL, OPTION_TEXT, AT (ranks), .help = "Only these ranks, as 0,8,16-23; at most 64." },
+  { "trace", "limit", NULL, OPTION_SIZE, AT (limit), .fallback = "0", .maximum = "1000000",
+    .help = "At most so many processes of each node; 0: all." },
+  { "trace", "set", NULL, OPTION_TEXT, AT (tool_set),
+    .help = "Options of the tool, KEY=VALUE with blanks between, as 'PROFILE_WITH_STACK=true "
+            "ACTIVITIES_WARMUP_PERIOD_SECS=1'." },
+  { "trace", "wait", NULL, OPTION_BOOLEAN, AT (wait), .fallback = "no",
+    .help = "Waits until each trace is there, or why it is not is known." },
+  { "trace", "list", NULL, OPTION_BOOLEAN, AT (list), .fallback = "no",
+    .help = "Shows which processes could be traced: of JOB, or of all." },
+  { "trace", "json", NULL, OPTION_BOOLEAN, AT (json), .fallback = "no",
+    .help = "JSON lines as they come rather than a table." },
   { "trace", "merge", NULL, OPTION_TEXT, AT (merge),
     .help = "The folder with the ranks' traces, of PyTorch's profiler: .json or .json.gz." },
   { "trace", "output", NULL, OPTION_TEXT, AT (output_path), .letter = 'o',
-    .help = "The merged trace, a new file; by gzip where it ends in .gz." },
+    .help =
+        "Where each trace is to lie, a path on the nodes with {job}, {node}, {rank}, {pid}. With --merge the merged "
+        "trace, a new file; by gzip where it ends in .gz." },
   { "trace", "name", NULL, OPTION_TEXT, AT (trace_name), .fallback = "{node}-{rank}",
     .help = "What names of traces are like: {node}, {rank}, {pid}, {job} with other text; the rank that a trace itself "
             "states goes before." },
@@ -259,7 +289,7 @@ static const struct option send_table[] = {
   { "send", "dry_run", NULL, OPTION_BOOLEAN, AT (dry_run), .fallback = "no",
     .help =
         "Shows how many series each section would send, by what the history has of the last hour; nothing is sent." },
-  { "send", "price", NULL, OPTION_TEXT, AT (price),
+  { "send", "price", NULL, OPTION_TEXT, AT (price), .check = send_price_check,
     .help = "Price of a series a month, as 0.30: what each section costs is shown too." },
 };
 

@@ -84,6 +84,8 @@ struct cluster_output {
   const struct buffer *(*schema) (void *context, const uint8_t hash[SCHEMA_HASH_SIZE]);
   /* The history has little room left for this node: replay waits. */
   bool (*nearly_full) (void *context, const char *node);
+  /* An agent answers a request for traces. Valid during the call only. */
+  void (*traced) (void *context, const struct node *node, const struct trace_answer *answer);
 };
 
 struct cluster_options {
@@ -159,6 +161,14 @@ void cluster_close_ticks (struct cluster *cluster, struct instant now);
 int64_t cluster_next_tick (const struct cluster *cluster); /* CLOCK_MONOTONIC; INT64_MAX: none */
 /* The aggregator's own CLOCK_MONOTONIC in cluster time. */
 int64_t cluster_time (const struct cluster *cluster, int64_t monotonic_ns);
+
+/* Sends the agent of the node a request for traces, whose start is cluster time here. -1 and error: it is not connected, or
+ * its clock is not known. */
+int cluster_request_trace (struct cluster *cluster, const char *node, const struct trace_request *request,
+                           struct error *error);
+/* Cluster time of an instant of the node's CLOCK_MONOTONIC, and its error bound. False: it is not known. */
+bool cluster_time_of_node (const struct cluster *cluster, const struct node *node, int64_t node_ns, int64_t *time_ns,
+                           int64_t *bound_ns);
 
 size_t cluster_node_count (const struct cluster *cluster);
 const struct node *cluster_node (const struct cluster *cluster, size_t index); /* in order of names */

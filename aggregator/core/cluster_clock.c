@@ -25,6 +25,30 @@ cluster_time (const struct cluster *cluster, int64_t monotonic_ns)
   return monotonic_ns + cluster->epoch_ns;
 }
 
+bool
+cluster_time_of_node (const struct cluster *cluster, const struct node *node, int64_t node_ns, int64_t *time_ns,
+                      int64_t *bound_ns)
+{
+  const struct clock_model *model = &node->clock.model;
+
+  if (!clock_model_usable (model) || clock_model_bound_ns (model, node_ns) >= BOUND_USABLE)
+    return false;
+  *time_ns = cluster_time (cluster, clock_model_cluster_ns (model, node_ns));
+  *bound_ns = clock_model_bound_ns (model, node_ns);
+  return true;
+}
+
+bool
+cluster_node_time (const struct cluster *cluster, const struct node *node, int64_t time_ns, int64_t *node_ns)
+{
+  const struct clock_model *model = &node->clock.model;
+
+  if (!clock_model_usable (model))
+    return false;
+  *node_ns = clock_model_node_ns (model, time_ns - cluster->epoch_ns);
+  return clock_model_bound_ns (model, *node_ns) < BOUND_USABLE;
+}
+
 static void
 report_step (struct cluster *cluster, const struct node *node, const char *clock, int64_t by_ns, int64_t wall_ns)
 {

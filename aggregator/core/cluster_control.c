@@ -128,6 +128,31 @@ take_hello (struct cluster *cluster, struct node *node, const struct cluster_mes
   send_welcome (cluster, session, known);
 }
 
+/* ---- traces ---- */
+
+int
+cluster_request_trace (struct cluster *cluster, const char *name, const struct trace_request *request,
+                       struct error *error)
+{
+  const struct node *node = cluster_find (cluster, name);
+  struct control message = { .type = CONTROL_TRACE_REQUEST, .trace = *request };
+
+  if (!node || node->state != NODE_UP || node->sessions[0].routing_length == 0)
+    return error_set (error, "the node is %s", node ? node_state_name (node->state) : "not listed any more");
+  if (request->start_ns && !cluster_node_time (cluster, node, request->start_ns, &message.trace.start_ns))
+    return error_set (error, "the node's clock is not known yet");
+  message.session = node->sessions[0].id;
+  cluster_answer (cluster, node->sessions[0].routing, node->sessions[0].routing_length, &message);
+  return 0;
+}
+
+static void
+take_traced (struct cluster *cluster, const struct node *node, const struct control *message)
+{
+  if (cluster->options.output.traced && message->session == node->sessions[0].id)
+    cluster->options.output.traced (cluster->options.output.context, node, &message->traced);
+}
+
 void
 cluster_take_control (struct cluster *cluster, struct node *node, const struct cluster_message *message,
                       struct instant received)
@@ -152,6 +177,8 @@ cluster_take_control (struct cluster *cluster, struct node *node, const struct c
     cluster_take_replayed (cluster, node, &control, received);
   else if (result == 0 && control.type == CONTROL_REPLAY_END)
     cluster_end_replay (cluster, node, &control, received);
+  else if (result == 0 && control.type == CONTROL_TRACE_ANSWER)
+    take_traced (cluster, node, &control);
   else
     cluster->counts.control_unknown++;
 }

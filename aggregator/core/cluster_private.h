@@ -143,6 +143,8 @@ void cluster_take_probe (struct cluster *cluster, struct node *node, const struc
 /* The node's current session began: its clock is unknown. */
 void cluster_clock_begin (struct cluster *cluster, struct node *node);
 void cluster_report_clock (struct cluster *cluster, const struct node *node);
+/* The node's CLOCK_MONOTONIC at that cluster time. False: it is not known. */
+bool cluster_node_time (const struct cluster *cluster, const struct node *node, int64_t time_ns, int64_t *node_ns);
 /* Sets the times of a frame and checks the node's wall clock. */
 void cluster_place_frame (struct cluster *cluster, struct node *node, struct cluster_frame *frame);
 /* The same for a late frame, which changes nothing of the node's clock. */

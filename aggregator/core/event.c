@@ -46,6 +46,10 @@ static const struct event_form forms[EVENT_TYPES] = {
                            .level = LOG_LEVEL_WARNING },
   [EVENT_OVER_SHARE] = { "over_share", .reason = "what", .text = "detail", .count = "count",
                          .level = LOG_LEVEL_WARNING },
+  [EVENT_TRACE_BEGUN] = { "trace_begun", .reason = "job_id", .text = "detail", .count = "processes",
+                          .level = LOG_LEVEL_INFO },
+  [EVENT_TRACE_ENDED] = { "trace_ended", .reason = "job_id", .text = "detail", .count = "traces",
+                          .level = LOG_LEVEL_INFO },
   [EVENT_DROPPED] = { "dropped", .count = "lines", .level = LOG_LEVEL_WARNING },
 };
 

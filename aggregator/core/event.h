@@ -32,6 +32,8 @@ enum event_type {
   EVENT_FAULT_OVER,   /* a state of hardware that was a fault is over; reason: the metric */
   EVENT_JOB_DISPUTED, /* a node has another job of an id that runs elsewhere; reason: the id; text: whose the two are */
   EVENT_HISTORY_RESUMED, /* it is written again; count: frames that were not stored meanwhile */
+  EVENT_TRACE_BEGUN,     /* of a job's processes; reason: its id; text: what, who asked; count: processes */
+  EVENT_TRACE_ENDED,     /* count: traces that are there; text: of how many, and why one is not */
   EVENT_OVER_SHARE,      /* a node was limited to its share of something (reason); count: what was over it */
   EVENT_TYPES
 };

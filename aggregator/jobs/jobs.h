@@ -89,6 +89,10 @@ int jobs_start (struct jobs *jobs, const struct job_announcement *announcement, 
  * invalid, or the job is another user's. */
 int jobs_end (struct jobs *jobs, const struct job_announcement *announcement, int64_t now_ns, struct error *error);
 
+/* Of each job of that id that runs each node: `user` is whose it is, "" where that is not known. How many jobs those are. */
+size_t jobs_each_node (const struct jobs *jobs, const char *label, void *context,
+                       void (*take) (void *context, const char *user, const char *node));
+
 const struct jobs_counts *jobs_counts (const struct jobs *jobs);
 /* A line for each job that runs, as that of its start. */
 void jobs_write_running (const struct jobs *jobs, const struct viewer *viewer, struct json *json);

@@ -23,6 +23,23 @@ write_job (const struct jobs_job *job, struct json *json)
   free (nodes);
 }
 
+size_t
+jobs_each_node (const struct jobs *jobs, const char *label, void *context,
+                void (*take) (void *context, const char *user, const char *node))
+{
+  size_t count = 0;
+
+  for (const struct jobs_job *job = jobs_first (jobs, label, strlen (label)); job; job = jobs_next (job)) {
+    if (job->state != JOB_RUNNING)
+      continue;
+    count++;
+    for (size_t i = 0; i < job->use_count; i++)
+      if (!job->uses[i]->exited)
+        take (context, job->texts[JOB_USER] ? job->texts[JOB_USER] : "", job->uses[i]->node->name);
+  }
+  return count;
+}
+
 void
 jobs_write_running (const struct jobs *jobs, const struct viewer *viewer, struct json *json)
 {

@@ -223,6 +223,15 @@ jobs_view_running (void *state, const struct viewer *viewer, struct json *json)
     jobs_write_running (view->jobs, viewer, json);
 }
 
+size_t
+jobs_view_each_node (void *state, const char *label, void *context,
+                     void (*take) (void *context, const char *user, const char *node))
+{
+  const struct jobs_view *view = state;
+
+  return view ? jobs_each_node (view->jobs, label, context, take) : 0;
+}
+
 static bool
 is_scheduler (const struct jobs_view *view, uint32_t uid)
 {

@@ -10,4 +10,8 @@ extern const struct view jobs_view;
 /* A line for each job that runs; of `state` NULL none. */
 void jobs_view_running (void *state, const struct viewer *viewer, struct json *json);
 
+/* As jobs_each_node; of `state` NULL none. */
+size_t jobs_view_each_node (void *state, const char *label, void *context,
+                            void (*take) (void *context, const char *user, const char *node));
+
 #endif

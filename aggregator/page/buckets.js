@@ -24,7 +24,7 @@ export function bucketsOf (answer) {
 }
 
 /* A tick goes into its step; steps that nothing came in stay gaps. At most `most` steps are kept. */
-export function addTick (buckets, seconds, {mean, min, max}, most) {
+export function addTick (buckets, {seconds, mean, min, max}, most) {
   const {times, low, counts, high, step} = buckets;
   const begin = Math.floor(seconds / step) * step;
   if (!times.length)
@@ -42,6 +42,18 @@ export function addTick (buckets, seconds, {mean, min, max}, most) {
   for (const column of [times, low, buckets.mean, high, counts])
     if (column.length > most)
       column.splice(0, column.length - most);
+}
+
+/* Those that the history had not written yet when it answered. */
+export function addTicks (buckets, ticks, most) {
+  const {times, low, mean, high, counts, step} = buckets;
+  while (times.length && counts.at(-1) === 0)
+    for (const column of [times, low, mean, high, counts])
+      column.pop();
+  const from = times.length ? times.at(-1) + step : -Infinity;
+  for (const tick of ticks)
+    if (tick.seconds >= from)
+      addTick(buckets, tick, most + times.length);
 }
 
 function append ({times, low, mean, high, counts}, begin) {

@@ -1,5 +1,5 @@
 /* Beside the picture: the mean and its band, their curve, and the nodes with the highest or lowest values. */
-import {addTick, bucketsOf, stepFor} from './buckets.js';
+import {addTick, addTicks, bucketsOf, stepFor} from './buckets.js';
 import {el, replace, setText} from './dom.js';
 import {extremesOf} from './levels.js';
 import {compareNames} from './order.js';
@@ -8,7 +8,9 @@ import {format, parts} from './units.js';
 const TOP = 10;
 const EXACT_EVERY = 3000;
 const AGAIN = 30000;
-const MANY = 100; /* nodes, of which frames are too many to make a curve of */
+const FEW = 20; /* nodes, of which each one's value is asked for: combined reports have the lowest and highest of all rows */
+const MANY = 100; /* of which frames are too many to make a curve of */
+const RECENT = 90; /* ticks that are kept until the history has them */
 const PATIENCE = 1500; /* ms that the curve lets the first picture go before it */
 
 /* ---- the figures ---- */
@@ -47,23 +49,24 @@ export function createCurve (root, context, metric, node) {
   let unit = null;
   let buckets = null;
   let shown = null; /* {from, to, step} that the buckets are of */
-  let many = false;
+  let count = null; /* of nodes; null: no picture was there yet */
+  let recent = [];
   let timer = 0;
   let control = null;
 
   function stale () {
     const {from, to} = instant.window();
-    const step = stepFor((to - from) / 1000, many);
+    const step = stepFor((to - from) / 1000, count > MANY);
     return !shown || shown.step !== step || shown.live !== instant.live || from < shown.from - 1000 * step
       || (instant.live ? Date.now() - shown.asked > AGAIN : to > shown.to + 1000 * step);
   }
 
   async function look () {
     clearTimeout(timer);
-    if (!stale() || document.hidden)
+    if (count === null || !stale() || document.hidden)
       return;
     const {from, to} = instant.window();
-    const step = stepFor((to - from) / 1000, many);
+    const step = stepFor((to - from) / 1000, count > MANY);
     control?.abort();
     control = new AbortController();
     const {signal} = control;
@@ -71,6 +74,7 @@ export function createCurve (root, context, metric, node) {
     try {
       const answer = await ask({metric, from: iso(from), to: iso(to), step: `${step}s`}, signal);
       buckets = bucketsOf(answer);
+      addTicks(buckets, recent, RECENT);
       if (Number.isFinite(buckets.begin) && buckets.begin > from + 2000 * step)
         instant.setBegin(buckets.begin);
       paint(answer.unit === 'percent' ? '%' : answer.unit);
@@ -85,13 +89,13 @@ export function createCurve (root, context, metric, node) {
     }
   }
 
-  /* The combined report has it ready, but for what is computed, and for some of the nodes. */
+  /* Combined reports have it ready, but for what is computed, and for some of the nodes. */
   async function ask (question, signal) {
-    if (!node && !/\s[-+*/]\s/.test(metric))
+    if (!node && count > FEW && !/\s[-+*/]\s/.test(metric))
       try {
         return await context.get('query', {...question, combined: true}, {signal});
       } catch (error) {
-        if (error.name === 'AbortError' || error.status !== 400 || many)
+        if (error.name === 'AbortError' || error.status !== 400 || count > MANY)
           throw error;
       }
     return context.get('query', {...question, node, fold: 'mean'}, {signal});
@@ -124,10 +128,14 @@ export function createCurve (root, context, metric, node) {
   timer = setTimeout(look, PATIENCE);
   return {
     tick (picture) {
-      many = picture.nodes.length > MANY;
-      if (instant.live && picture.until === null && buckets && Number.isFinite(picture.mean)) {
-        addTick(buckets, picture.time / 1000, picture, 600);
-        paint();
+      count = picture.nodes.length;
+      if (instant.live && picture.until === null && Number.isFinite(picture.mean)) {
+        const {time, mean, min, max} = picture;
+        recent = [...recent, {seconds: time / 1000, mean, min, max}].slice(-RECENT);
+        if (buckets) {
+          addTick(buckets, recent.at(-1), 600);
+          paint();
+        }
       }
       look();
     },

@@ -38,7 +38,7 @@ export function createTable (options) {
   const none = el('p', {'class': 'note', hidden: true}, empty);
   const more = el('button', {'class': 'quiet', type: 'button', hidden: true, on: {click: showAll}});
   const scroll = el('div', {'class': 'scroll'}, table);
-  const wide = el('p', {'class': 'note small', hidden: true}, 'There are more columns to the right: scroll.');
+  const wide = el('p', {'class': 'note small to-scroll', hidden: true}, 'There are more columns to the right: scroll.');
   const element = el('div', {'class': 'sheet-box'}, scroll, wide, none, more);
   const watching = new ResizeObserver(() => (wide.hidden = scroll.scrollWidth <= scroll.clientWidth + 1));
   watching.observe(scroll);

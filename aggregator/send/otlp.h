@@ -4,6 +4,7 @@
 
 #include "aggregator/send/send_options.h"
 #include "aggregator/send/send_type.h"
+#include "synop/send_labels.h"
 
 struct otlp {
   const char *service;    /* the option job */

@@ -6,12 +6,12 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/history/history_rebuild.h"
-#include "aggregator/send/send_series.h"
 #include "synop/clock.h"
 #include "synop/data_folder.h"
 #include "synop/hash.h"
 #include "synop/memory.h"
 #include "synop/naming.h"
+#include "synop/send_series.h"
 
 #define PLACES 4096 /* of nodes; a power of two */
 #define CHUNKS_BACK 8
@@ -66,7 +66,8 @@ send_nodes_create (const struct send_options *options, void *type_state, struct 
   nodes->stale = send_type_of (options)->stale;
   nodes->file = file;
   globs_init (&nodes->groups, options->groups);
-  nodes->cache = send_cache_create (options, type_state);
+  nodes->cache = send_cache_create (
+      &(struct send_cache_options){ options->job, options->labels, send_type_of (options)->wants, type_state });
   nodes->naming = naming_create ();
   data_folder ("aggregator", "names", folder, sizeof folder);
   if (naming_load (nodes->naming, send_names (options), folder, error) < 0) {

@@ -8,6 +8,7 @@
 
 #include "synop/data_folder.h"
 #include "synop/naming.h"
+#include "synop/send_labels.h"
 
 #define AT(member) .offset = offsetof (struct send_options, member)
 
@@ -66,61 +67,6 @@ send_is_stopped (const struct send_setting *setting)
   return poll (&stop, 1, 0) > 0;
 }
 
-/* ---- labels ---- */
-
-static bool
-is_label_name (const char *name)
-{
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", all[] = "0123456789";
-
-  if (!*name || !strchr (letters, *name) || strncmp (name, "__", 2) == 0)
-    return false;
-  for (; *name; name++)
-    if (!strchr (letters, *name) && !strchr (all, *name))
-      return false;
-  return true;
-}
-
-int
-send_extra_next (const char **at, struct send_extra *extra, struct error *error)
-{
-  size_t length = strcspn (*at += strspn (*at, ", "), ",");
-  const char *equals = memchr (*at, '=', length);
-  int shown = (int) (length < 64 ? length : 64);
-
-  if (length == 0)
-    return 0;
-  if (!equals || (size_t) (equals - *at) >= sizeof extra->name ||
-      length - (size_t) (equals - *at) - 1 >= sizeof extra->value)
-    return error_set (error, "\"%.*s\": expected NAME=VALUE", shown, *at);
-  snprintf (extra->name, sizeof extra->name, "%.*s", (int) (equals - *at), *at);
-  snprintf (extra->value, sizeof extra->value, "%.*s", (int) (length - (size_t) (equals - *at) - 1), equals + 1);
-  if (!is_label_name (extra->name))
-    return error_set (error, "\"%s\" is no name of a label: letters, digits and _, none of the first two both _",
-                      extra->name);
-  if (strcmp (extra->name, "instance") == 0 || strcmp (extra->name, "job") == 0)
-    return error_set (error, "\"%s\" is the node's name, or the option job", extra->name);
-  *at += length;
-  return 1;
-}
-
-static int
-check_labels (const char *value, struct error *error)
-{
-  struct send_extra extra, other;
-  size_t count = 0;
-  int result;
-
-  while ((result = send_extra_next (&value, &extra, error)) > 0) {
-    if (++count > SEND_EXTRAS_MAX)
-      return error_set (error, "at most %d labels", SEND_EXTRAS_MAX);
-    for (const char *at = value; send_extra_next (&at, &other, error) > 0;)
-      if (strcmp (extra.name, other.name) == 0)
-        return error_set (error, "\"%s\" stands twice", extra.name);
-  }
-  return result;
-}
-
 /* ---- the others ---- */
 
 static int
@@ -140,20 +86,6 @@ check_url (const char *value, struct error *error)
   curl_url_cleanup (url);
   curl_free (user);
   return code != CURLUE_OK || user ? -1 : 0;
-}
-
-/* Files of the default that are not there are no fault of who wrote the options: the sender says so. */
-static int
-check_names (const char *value, struct error *error)
-{
-  struct naming *naming = naming_create ();
-  char folder[4096];
-  int result;
-
-  data_folder ("aggregator", "names", folder, sizeof folder);
-  result = naming_load (naming, value, folder, error);
-  naming_destroy (naming);
-  return result;
 }
 
 int
@@ -259,7 +191,7 @@ static const struct option options[] = {
   { "", "url", NULL, OPTION_TEXT, AT (url), .check = check_url,
     .help =
         "Where to: http://HOST:9090/api/v1/write of Prometheus, http://HOST:8428/api/v1/write of VictoriaMetrics." },
-  { "", "names", NULL, OPTION_LIST, AT (names), .check = check_names,
+  { "", "names", NULL, OPTION_LIST, AT (names), .check = send_names_check,
     .help = "What metrics are called: sets, and names files by their path. Empty: what is usual for the type, "
             "of most " SEND_NAMES "." },
   { "", "groups", NULL, OPTION_LIST, AT (groups), .help = "Patterns of the groups that are sent. Empty: all." },
@@ -268,7 +200,7 @@ static const struct option options[] = {
     .help = "A sample of each series so often; of groups that are sampled less often, each. Empty: 15s; each frame for "
             "types that take frames." },
   { "", "job", NULL, OPTION_TEXT, AT (job), "synop", .help = "The label job of all series." },
-  { "", "labels", NULL, OPTION_LIST, AT (labels), .check = check_labels,
+  { "", "labels", NULL, OPTION_LIST, AT (labels), .check = send_labels_check,
     .help = "Labels that all series get: NAME=VALUE, parted by commas." },
   { "", "bearer_file", NULL, OPTION_PATH, AT (bearer_file),
     .help = "File with the token for \"Authorization: Bearer\"." },

@@ -28,11 +28,4 @@ bool send_is_stopped (const struct send_setting *setting);
 /* -1 and error: one of the names is in quotes, which Prometheus and its kin do not take. */
 int send_check_plain (const struct send_options *options, struct error *error);
 
-#define SEND_EXTRAS_MAX 62
-/* The next of "NAME=VALUE, NAME=VALUE": 1, 0 at the end, -1 and error when it is none. `at` moves on. */
-struct send_extra {
-  char name[64], value[256];
-};
-int send_extra_next (const char **at, struct send_extra *extra, struct error *error);
-
 #endif

@@ -7,22 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregator/send/send_series.h"
 #include "synop/buffer.h"
 #include "synop/config.h"
+#include "synop/send_http.h"
+#include "synop/send_series.h"
 
 struct send_options;
 
 /* ---- what is sent ---- */
-
-struct send_sample {
-  struct send_series *series;
-  struct send_symbol *node;
-  double value;
-  int64_t time_ms;
-  int64_t start_ms; /* its node's boot: counters count from then on, or later */
-  bool stale;       /* its series ends here: there is no value; only for types that ask for these */
-};
 
 /* A frame as the stream's JSON: {"type":"node",...}. In the load's text: */
 struct send_line {
@@ -35,42 +27,6 @@ struct send_load {
   const struct send_line *lines;
   const char *text; /* of the lines */
   size_t count;
-};
-
-/* ---- requests over HTTP ---- */
-
-#define SEND_HEADERS_MAX 8
-
-/* Texts are the type's, and stay until the next `pack`. */
-struct send_request {
-  struct buffer body;                        /* empty: nothing is posted, and judged as if the status were 200 */
-  size_t count;                              /* how many of the load it is for, from the first on; at least 1 */
-  const char *form;                          /* for people: which protocol; "": the type's only one */
-  const char *url;                           /* NULL: the option's */
-  const char *headers[SEND_HEADERS_MAX + 1]; /* "Content-Type: ...", ended by NULL */
-  const char *sigv4, *user, *password;       /* AWS' signature: "aws:amz:REGION:SERVICE", and whose; NULL: none */
-};
-
-/* How it ended: `status` 0: there was no answer. */
-struct send_answer {
-  long status;
-  int64_t after_ns; /* Retry-After; 0: none */
-  int64_t date_s;   /* the receiver's clock; 0: it does not say */
-  bool fresh;       /* over a new connection: the receiver may be another one */
-  bool closes;      /* the receiver ends the connection with it */
-  bool counted;     /* it says how many samples it took: */
-  uint64_t taken;
-  char text[256]; /* the receiver's words, or why there was no answer */
-  size_t length;  /* of the body's beginning, as it came: */
-  char body[4096];
-};
-
-enum send_verdict {
-  SEND_TAKEN,
-  SEND_AGAIN,   /* the same once more, after a pause */
-  SEND_REFUSED, /* it would never be taken */
-  SEND_PART,    /* answer.taken of them were taken, the others never would be */
-  SEND_ANOTHER  /* to be packed once more: in another form, answer.text says why; or the rest of it, "" */
 };
 
 /* ---- a type ---- */

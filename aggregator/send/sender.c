@@ -327,6 +327,21 @@ sender_run (void *context)
 
 /* ---- start and end ---- */
 
+static struct send_http *
+create_http (const struct send_options *options)
+{
+  const struct send_http_options to = { .url = options->url,
+                                        .bearer_file = options->bearer_file,
+                                        .user = options->user,
+                                        .password_file = options->password_file,
+                                        .ca = options->ca,
+                                        .certificate = options->certificate,
+                                        .key = options->key,
+                                        .timeout_ns = options->timeout_ns };
+
+  return send_http_create (&to);
+}
+
 struct sender *
 sender_create (const char *name, const struct send_options *options, const char *history)
 {
@@ -342,7 +357,7 @@ sender_create (const char *name, const struct send_options *options, const char 
   sender->type_state = sender->type->open (&sender->setting);
   send_batch_init (&sender->batch, sender->type);
   globs_init (&sender->node_globs, options->nodes);
-  sender->http = send_posts (options) ? send_http_create (options) : NULL;
+  sender->http = send_posts (options) ? create_http (options) : NULL;
   sender->retry.most_ns = options->retry_ns;
   sender->settled_ns = INT64_MIN;
   pthread_mutex_init (&sender->mutex, NULL);

@@ -5,12 +5,12 @@
 #include <pthread.h>
 
 #include "aggregator/send/send_batch.h"
-#include "aggregator/send/send_http.h"
 #include "aggregator/send/send_lines.h"
 #include "aggregator/send/send_nodes.h"
-#include "aggregator/send/send_retry.h"
 #include "aggregator/send/send_window.h"
 #include "aggregator/send/sender.h"
+#include "synop/send_http.h"
+#include "synop/send_retry.h"
 
 struct sender {
   char *name, *path;

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "aggregator/send/send_options.h"
-#include "aggregator/send/send_retry.h"
 #include "aggregator/send/send_text.h"
 #include "synop/child.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/log.h"
 #include "synop/memory.h"
+#include "synop/send_retry.h"
 
 #define WELL_AFTER (10 * NS_PER_S) /* one that ran for so long is started anew at once */
 #define LOOK_MS 5                  /* how often is asked whether it has read all */

@@ -29,6 +29,7 @@ client_destroy (struct client *client)
   client->serve->count--;
   stream_detach (client->reader);
   now_detach (client->watcher);
+  trace_detach (client->tracer);
   outlet_destroy (client->outlet);
   loop_watch_remove (client->watch);
   close (client->fd);

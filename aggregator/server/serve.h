@@ -14,6 +14,8 @@
  *   reload                                         "ok", or "error" and why
  *   flush [to=NS] [file=DEVICE:INODE]              writes what history has from before that cluster time. Then "ok",
  *                                                  or "error" and why; "other" if it writes another file, or none
+ *   trace list [job=ID]                            who could be traced: aggregator/traces/trace_desk.h; JSON lines, the
+ *   trace begin job=ID tool=T output=PATH ...      last is of what=end; who may is the desk's to say
  *   job start|end ID [user=NAME] [name=NAME]       "ok", "ok" and a remark, or "error" and why
  *
  * Who is no admin gets nodes and status without errors that may name users, the jobs that are his own, and of lines what
@@ -47,6 +49,7 @@ struct serve_options {
   struct loop *loop;
   struct stream *stream;
   struct now *now;
+  void *traces; /* of trace_view */
   const char *path;
   size_t clients_max; /* at once; 0: SERVE_CLIENTS_MAX */
   size_t queue_bytes; /* of each client */

@@ -3,6 +3,7 @@
 #define SYNOP_AGGREGATOR_SERVE_PRIVATE_H
 
 #include "aggregator/server/serve.h"
+#include "aggregator/traces/trace_view.h"
 #include "synop/local_socket.h"
 
 #define REQUEST_MAX 4096
@@ -17,6 +18,7 @@ struct client {
   uint32_t events; /* that are watched for */
   char request[REQUEST_MAX];
   size_t length;
+  bool for_another;    /* an admin asks for another user */
   bool asked;          /* its request was read */
   bool closing;        /* to be closed once all is written */
   bool read_end;       /* it has closed its sending side */
@@ -25,6 +27,7 @@ struct client {
   struct outlet *outlet;
   struct stream_reader *reader;
   struct now_reader *watcher;
+  struct trace_reader *tracer;
 };
 
 struct serve {

@@ -200,6 +200,24 @@ request_job (struct client *client, char *words)
   buffer_free (&text);
 }
 
+/* Of the user himself alone, whom the kernel names. */
+static void
+request_trace (struct client *client, char *words)
+{
+  struct error error;
+
+  if (client->for_another) {
+    serve_error (client, "traces are asked for on the aggregator's own host");
+    return;
+  }
+  client->tracer = trace_view_ask (client->serve->options.traces, &client->viewer, words ? words : no_words,
+                                   client->outlet, serve_client_ready, client, &error);
+  if (client->tracer)
+    client->deadline_ns = INT64_MAX;
+  else
+    serve_error (client, error.text);
+}
+
 /* Who asks, or for whom. The words behind that; NULL: it was refused. */
 static char *
 request_viewer (struct client *client, char *words)
@@ -215,6 +233,7 @@ request_viewer (struct client *client, char *words)
   }
   if (strncmp (words, "as=", 3) != 0)
     return words;
+  client->for_another = true;
   word = strsep (&rest, "\t");
   if (!client->viewer.all || !rest || viewer_read (&client->viewer, word + 3) < 0) {
     serve_error (client, "only an admin may ask for another user");
@@ -262,8 +281,9 @@ serve_request (struct client *client, char *request)
     request_flush (client, words);
   else if (strcmp (verb, "job") == 0)
     request_job (client, words);
+  else if (strcmp (verb, "trace") == 0)
+    request_trace (client, words);
   else
-    serve_error (
-        client,
-        "the request is not understood: tail, now, watch, status, groups, nodes, alerts, jobs, reload, flush or job");
+    serve_error (client, "the request is not understood: tail, now, watch, status, groups, nodes, alerts, jobs, "
+                         "reload, flush, job or trace");
 }

@@ -6,6 +6,7 @@
 
 #include "aggregator/core/node.h"
 #include "aggregator/server/server_private.h"
+#include "aggregator/traces/trace_view.h"
 #include "synop/clock.h"
 #include "synop/log.h"
 
@@ -66,6 +67,14 @@ send_answer (void *context, const uint8_t *routing, size_t routing_length, const
   link_server_send (server->link, routing, routing_length, bytes, length);
 }
 
+static void
+take_traced (void *context, const struct node *node, const struct trace_answer *answer)
+{
+  const struct server *server = context;
+
+  trace_view_answer (server->traces, node, answer);
+}
+
 static const struct buffer *
 stored_schema (void *context, const uint8_t hash[SCHEMA_HASH_SIZE])
 {
@@ -85,8 +94,8 @@ is_nearly_full (void *context, const char *node)
 struct cluster_output
 server_output (struct server *server)
 {
-  return (struct cluster_output){ server,     server_frame, server_event,  server_tick,
-                                  take_clock, send_answer,  stored_schema, is_nearly_full };
+  return (struct cluster_output){ server,      server_frame,  server_event,   server_tick, take_clock,
+                                  send_answer, stored_schema, is_nearly_full, take_traced };
 }
 
 /* ---- messages ---- */

@@ -13,6 +13,7 @@
 #include "aggregator/now/now_view.h"
 #include "aggregator/server/server_private.h"
 #include "aggregator/stream/stream_view.h"
+#include "aggregator/traces/trace_view.h"
 #include "synop/clock.h"
 #include "synop/key_folder.h"
 #include "synop/log.h"
@@ -110,6 +111,7 @@ open_socket (struct server *server, struct error *error)
   struct serve_options to = { .loop = server->loop,
                               .stream = server->stream,
                               .now = server->now,
+                              .traces = server->traces,
                               .path = server->options->socket,
                               .clients_max = server->clients_max,
                               .queue_bytes = server->options->reader_queue,
@@ -174,6 +176,8 @@ open_views (struct server *server, struct error *error)
   server->stream = views_state (server->views, &stream_view);
   server->now = views_state (server->views, &now_view);
   server->access = views_state (server->views, &access_view);
+  server->traces = views_state (server->views, &trace_view);
+  trace_view_connect (server->traces, server, server_request_trace);
   if (server->history)
     server->history_watch =
         loop_watch_add (server->loop, history_flush_fd (server->history), EPOLLIN, server_flushed, server);

@@ -40,6 +40,7 @@ struct server {
   struct stream *stream;
   struct now *now;
   struct access *access;
+  void *traces;
   struct serve *serve;
   struct standard_output *output;
   int64_t started_ns;
@@ -73,6 +74,7 @@ void server_alerts (void *server, const struct viewer *viewer, struct buffer *ou
 void server_jobs (void *server, const struct viewer *viewer, struct buffer *out);
 uint64_t server_flush (void *server, const struct serve_flush *flush, struct buffer *out);
 void server_job (void *server, const struct job_announcement *announcement, struct buffer *out);
+int server_request_trace (void *server, const char *node, const struct trace_request *request, struct error *error);
 void server_crowded (void *server, uint32_t uid, uint64_t count);
 void server_flushed (void *server, uint32_t events); /* history_flush_fd is readable */
 void server_signal (void *server, int number);

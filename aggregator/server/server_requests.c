@@ -191,6 +191,16 @@ server_job (void *context, const struct job_announcement *announcement, struct b
   views_flush (server->views);
 }
 
+/* ---- traces ---- */
+
+int
+server_request_trace (void *context, const char *node, const struct trace_request *request, struct error *error)
+{
+  const struct server *server = context;
+
+  return cluster_request_trace (server->cluster, node, request, error);
+}
+
 /* ---- more clients than there may be ---- */
 
 void

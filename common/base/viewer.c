@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct viewer viewer_all = { .all = true, .uid = VIEWER_UID_UNKNOWN };
+const struct viewer viewer_all = { .all = true, .traces = true, .uid = VIEWER_UID_UNKNOWN };
 const struct viewer viewer_nobody = { .uid = VIEWER_UID_UNKNOWN };
 
 bool

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/data/trace_message.h"
 #include "synop/wire.h"
 
 static void
@@ -115,6 +116,11 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_uint64 (&packer, message->to);
     msgpack_pack_uint64 (&packer, message->sent);
     break;
+  case CONTROL_TRACE_ANSWER:
+    pack_head (&packer, message->type, 1 + TRACE_ANSWER_FIELDS);
+    msgpack_pack_uint64 (&packer, message->session);
+    trace_answer_pack (&packer, &message->traced);
+    break;
   case CONTROL_WELCOME:
     pack_head (&packer, message->type, 5);
     msgpack_pack_uint64 (&packer, message->session);
@@ -139,6 +145,11 @@ control_write (struct buffer *out, const struct control *message)
     msgpack_pack_uint64 (&packer, message->to);
     msgpack_pack_uint32 (&packer, message->frames);
     msgpack_pack_uint32 (&packer, message->bytes);
+    break;
+  case CONTROL_TRACE_REQUEST:
+    pack_head (&packer, message->type, 1 + TRACE_REQUEST_FIELDS);
+    msgpack_pack_uint64 (&packer, message->session);
+    trace_request_pack (&packer, &message->trace);
     break;
   case CONTROL_SCHEMA_REQUEST:
     pack_head (&packer, message->type, 1);
@@ -316,6 +327,10 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
     read_range (wire, message, 1);
     message->sent = wire_uint (wire, INT64_MAX);
     return 4;
+  case CONTROL_TRACE_ANSWER:
+    read_session (wire, message);
+    trace_answer_read (wire, &message->traced);
+    return 1 + TRACE_ANSWER_FIELDS;
   case CONTROL_WELCOME:
     read_session (wire, message);
     message->known = wire_bool (wire);
@@ -340,6 +355,10 @@ read_fields (struct wire *wire, struct control *message, uint64_t type, uint32_t
     message->frames = (uint32_t) wire_uint (wire, UINT32_MAX);
     message->bytes = (uint32_t) wire_uint (wire, UINT32_MAX);
     return 5;
+  case CONTROL_TRACE_REQUEST:
+    read_session (wire, message);
+    trace_request_read (wire, &message->trace);
+    return 1 + TRACE_REQUEST_FIELDS;
   case CONTROL_SCHEMA_REQUEST:
     read_hash (wire, message);
     return 1;

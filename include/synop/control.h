@@ -7,6 +7,7 @@
  *    3  probe           session, t1, last   (last: nil, or the four times [t1, t2, t3, t4] of the probe before)
  *    4  replayed frame  frame (bin)
  *    5  replay end      session, from, to, sent: of all frames from `from` to `to`, `sent` were held and were sent
+ *    6  trace answer    session, id, progress, error text, records (trace_message.h)
  *   32  welcome         session, known (is the schema known), last sequence stored (0: none), version text, bytes
  *                       bytes: of the largest frame that the aggregator takes; 0: not stated, so FRAME_BYTES_DEFAULT
  *   33  probe answer    session, t1, t2, t3, known, clock
@@ -16,6 +17,7 @@
  *   again
  *   34  replay request  session, from, to, frames, bytes: the frames from..to that are held, in order, at most so many
  *                       and of so many bytes together; a frame that is larger alone counts as not held
+ *   35  trace request   session, id, kind, job, user, tool, options, output, ranks, limit, start ns, duration ns, iterations
  *   36  schema request  schema hash: that of the current frames, or of frames that are held
  *   37  wrong node      session, node: the owner of the key. The hello named another node, and nothing is taken
  *
@@ -25,7 +27,7 @@
  * `held`, `last`, `clock`, and a welcome's `bytes` may be left out. The first sequence held is 0 for an agent that
  * cannot replay, else that of the oldest frame held, or of the next frame where none is held.
  *
- * Type 35 is reserved for commands. An unknown type or version is counted and ignored; trailing fields are ignored.
+ * An unknown type or version is counted and ignored; trailing fields are ignored.
  * The agent sends a hello whenever its connection comes up, and when an answer says that the aggregator does not
  * know the session. */
 #ifndef SYNOP_CONTROL_H
@@ -39,6 +41,7 @@
 #include "synop/error.h"
 #include "synop/frame.h"
 #include "synop/schema.h"
+#include "synop/trace_message.h"
 
 #define CONTROL_VERSION 1
 #define CONTROL_BYTES_MAX (FRAME_BYTES_MAX + 1024)
@@ -54,9 +57,11 @@ enum control_type {
   CONTROL_PROBE = 3,
   CONTROL_REPLAYED = 4,
   CONTROL_REPLAY_END = 5,
+  CONTROL_TRACE_ANSWER = 6,
   CONTROL_WELCOME = 32,
   CONTROL_PROBE_ANSWER = 33,
   CONTROL_REPLAY_REQUEST = 34,
+  CONTROL_TRACE_REQUEST = 35,
   CONTROL_SCHEMA_REQUEST = 36,
   CONTROL_WRONG_NODE = 37,
 };
@@ -81,7 +86,11 @@ struct control {
   int64_t period_ns;
   char version[CONTROL_TEXT_MAX + 1];
   size_t held_count;
-  struct control_held held[CONTROL_HELD_MAX];
+  union {
+    struct control_held held[CONTROL_HELD_MAX];
+    struct trace_request trace;
+    struct trace_answer traced;
+  };
   uint64_t from, to; /* of a replay request or its end */
   uint32_t frames, bytes;
   uint64_t sent;

@@ -14,6 +14,7 @@
 
 struct viewer {
   bool all;                       /* he sees everything of everybody */
+  bool traces;                    /* he may have jobs of everybody traced */
   int64_t uid;                    /* or VIEWER_UID_UNKNOWN */
   char name[VIEWER_NAME_MAX + 1]; /* "": nobody: he sees nothing of anybody */
   /* Of the past: is the job of that id, which ran there (NULL: anywhere) then, his? NULL: what is looked at says itself

@@ -25,6 +25,14 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
       again.frame_length != message.frame_length || again.held_count != message.held_count || again.to != message.to ||
       strcmp (again.node, message.node) != 0)
     abort ();
+  if (message.type == CONTROL_TRACE_REQUEST &&
+      (again.trace.id != message.trace.id || again.trace.rank_count != message.trace.rank_count ||
+       again.trace.output.length != message.trace.output.length || again.trace.start_ns != message.trace.start_ns))
+    abort ();
+  if (message.type == CONTROL_TRACE_ANSWER &&
+      (again.traced.id != message.traced.id || again.traced.count != message.traced.count ||
+       again.traced.error.length != message.traced.error.length))
+    abort ();
   buffer_free (&out);
   return 0;
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/send/aws.h"
-#include "aggregator/send/cloudwatch_answer.h"
 #include "aggregator/send/otlp.h"
+#include "common/send/aws.h"
+#include "common/send/cloudwatch_answer.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 

@@ -95,9 +95,9 @@ def check(one, now):
 
 class CloudWatch:
     """`keys`: {id: (secret, token or None)}. `skew`: seconds by which its clock is ahead. `answer`: of the data, None or
-    (status, code, message, headers), before it takes them."""
+    (status, code, message, headers), before it takes them. `port` 0: a free one."""
 
-    def __init__(self, keys=None, region="eu-test-1", skew=0, answer=None):
+    def __init__(self, keys=None, region="eu-test-1", skew=0, answer=None, port=0):
         self.keys = keys or {"AKIDTEST": ("not/a+secret", None)}
         self.region, self.skew, self.answer = region, skew, answer
         self.taken = []  # data
@@ -117,7 +117,7 @@ class CloudWatch:
             def log_message(self, *arguments):
                 pass
 
-        self.server, self.thread = server(Handler)
+        self.server, self.thread = server(Handler, port)
         self.url = f"http://127.0.0.1:{self.server.server_port}/"
 
     def now(self):

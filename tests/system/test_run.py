@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -112,6 +113,26 @@ def test_demonstration(scratch):
     process.send_signal(signal.SIGINT)
     process.stdout.close()
     process.wait(LIMIT)
+    assert_all_gone(scratch)
+
+
+def test_on_a_terminal(scratch):
+    """Where to look comes first, then lines of JSON; agents say what is bad alone."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(direct(), cwd=ROOT, env=environment(scratch), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                          start_new_session=True, preexec_fn=heed_signals) as process:
+        os.close(slave)
+        seen = ""
+        while seen.count("node_up node") < len(NODES) or '{"type":"node"' not in seen:
+            seen += os.read(master, 65536).decode(errors="replace")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 130
+    os.close(master)
+    page = re.search(r"run: the page: (http://\S+)/\r", seen).group(1)
+    assert page and "run: a terminal: " in seen and "run: JSON lines: " in seen
+    before, _, _ = seen.partition('{"type":"node"')
+    assert "run: JSON lines: " in before and "connecting to" not in seen
+    assert len(before.splitlines()) < 25, before
     assert_all_gone(scratch)
 
 

@@ -317,7 +317,7 @@ def test_dry_run(cluster):
         assert rows["every"][:2] == ["cloudwatch", "1"] and int(rows["every"][2]) > 300
         assert rows["all"][0] == str(count + int(rows["every"][2]))
         assert [one["sender"] for one in cluster.status()["senders"]] == ["cw"]
-    for options, words in ((["--price", "x", "--dry-run"], "price (command line): must be a number"), ([], "send --dry-run")):
+    for options, words in ((["--price", "x", "--dry-run"], "--price: must be a number, as 0.30"), ([], "send --dry-run")):
         done = run("aggregator", "send", *options, "--config", cluster.empty)
         assert done.returncode == 2 and words in done.stderr, done.stderr
 

@@ -266,7 +266,9 @@ reload_takes_over_what_says_so (void **state)
                                        "everybody_sees",
                                        "tokens",
                                        "munge_socket",
-                                       "proxy_user_header" };
+                                       "proxy_user_header",
+                                       "users",
+                                       "owners" };
   struct fixture *it = *state;
   size_t count = 0;
   struct buffer text = { 0 };

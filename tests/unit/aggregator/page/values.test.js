@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {format as addressOf, parse} from './address.js';
-import {addTick, bucketsOf, stepFor} from './buckets.js';
+import {addTick, addTicks, bucketsOf, stepFor} from './buckets.js';
 import {oklabOf, RAMP, RAMP_INK, stepOf} from './colours.js';
 import {createScale, niceAbove} from './scale.js';
 import {duration, format, instantOf, MISSING, parts, parseTime, scale, time} from './units.js';
@@ -138,13 +138,25 @@ test('the curve goes on with ticks, in the steps of the answer', () => {
   const buckets = bucketsOf(answer);
   assert.equal(buckets.begin, 0);
   assert.deepEqual([buckets.low, buckets.mean, buckets.high], [[1, null, 20], [10, null, 30], [99, null, 40]]);
-  addTick(buckets, 125, {mean: 40, min: 10, max: 70}, 4);
+  addTick(buckets, {seconds: 125, mean: 40, min: 10, max: 70}, 4);
   assert.deepEqual([buckets.low[2], buckets.mean[2], buckets.high[2]], [10, 35, 70]);
-  addTick(buckets, 250, {mean: 1, min: 0, max: 2}, 4);
+  addTick(buckets, {seconds: 250, mean: 1, min: 0, max: 2}, 4);
   assert.deepEqual(buckets.times, [60, 120, 180, 240]);
   assert.deepEqual(buckets.mean, [null, 35, null, 1]);
-  addTick(buckets, 251, {mean: NaN, min: NaN, max: NaN}, 4);
+  addTick(buckets, {seconds: 251, mean: NaN, min: NaN, max: NaN}, 4);
   assert.equal(buckets.mean[3], 1);
+});
+
+test('ticks that the history had not written yet close the gap behind its answer', () => {
+  const answer = {step: 1, series: [{row: null, points: [[10, 5, 4, 6, 3], [11, 7, 6, 8, 3], [12, null, null, null, 0], [13, null, null, null, 0]]}]};
+  const buckets = bucketsOf(answer);
+  addTicks(buckets, [10, 11, 12, 13, 14].map((seconds) => ({seconds, mean: seconds, min: 0, max: 20})), 90);
+  assert.deepEqual(buckets.times, [10, 11, 12, 13, 14]);
+  assert.deepEqual(buckets.mean, [5, 7, 12, 13, 14]);
+  assert.deepEqual(buckets.high, [6, 8, 20, 20, 20]);
+  const none = bucketsOf({step: 1, series: []});
+  addTicks(none, [{seconds: 3, mean: 1, min: 0, max: 2}], 90);
+  assert.deepEqual(none.mean, [1]);
 });
 
 test('curves of long spans, and of many nodes, are of minutes', () => {

@@ -13,8 +13,8 @@
 #include "aggregator/send/remote_write.h"
 #include "aggregator/send/send_batch.h"
 #include "aggregator/send/send_options.h"
-#include "aggregator/send/send_retry.h"
 #include "aggregator/send/send_window.h"
+#include "synop/send_retry.h"
 #include "tests/unit/common/metrics/things.h"
 
 #define S NS_PER_S
@@ -117,7 +117,7 @@ test_labels_are_sorted_and_whole (void **state)
 {
   static const char names[] =
       "[cpu *] {cpu=\"$row\", Zone=\"z\", job=\"theirs\", empty=\"\", rack=\"own\"}\nspeed speed\n";
-  struct send_cache *cache = send_cache_create (&ours, NULL);
+  struct send_cache *cache = send_cache_create (&(struct send_cache_options){ ours.job, ours.labels, NULL, NULL });
   struct send_series *found[2], *again;
   struct things things;
   struct series_walk walk;
@@ -154,7 +154,7 @@ test_a_text_that_changes_is_another_series (void **state)
 {
   static const char names[] = "[cpu *] {cpu=\"$row\", model=\"$model\", n=\"$node\"}\nspeed speed\n";
   static const char *const models[] = { "a", "b", "a", "a" }, *const nodes[] = { "n1", "n1", "n1", "n2" };
-  struct send_cache *cache = send_cache_create (&ours, NULL);
+  struct send_cache *cache = send_cache_create (&(struct send_cache_options){ ours.job, ours.labels, NULL, NULL });
   struct send_series *found[4];
   struct things things;
   struct series_walk walk;
@@ -193,7 +193,7 @@ written_begin (struct written *written)
   struct series_walk walk;
   struct series series;
 
-  written->cache = send_cache_create (&plain, NULL);
+  written->cache = send_cache_create (&(struct send_cache_options){ plain.job, plain.labels, NULL, NULL });
   things_begin (&written->things, "[cpu *] {Zone=\"$row\"}\nspeed load_bytes \"Load.\"\n", false);
   table_set_real (&written->things.tables[CPU], 0, SPEED, 1.5 * 8);
   series_begin (&walk, written->things.naming, &written->things.node, 1);

@@ -1,6 +1,7 @@
 /* Programs as child processes. */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -105,6 +106,39 @@ test_kill (void **state)
   child_kill (&child);
 }
 
+static int forks;
+
+static void
+count_fork (void)
+{
+  forks++;
+}
+
+/* Its threads would wait while the tables of its memory are copied. */
+static void
+test_starter_is_not_copied (void **state)
+{
+  char answer[16];
+  sigset_t before, after;
+
+  (void) state;
+#ifdef SANITIZED
+  skip (); /* TSan forks in place of vfork */
+#endif
+  pthread_atfork (count_fork, NULL, NULL);
+  sigemptyset (&before);
+  sigaddset (&before, SIGUSR1);
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  assert_int_equal (shell ("echo fine", (struct child_program){ 0 }, NULL, answer, sizeof answer), 0);
+  assert_string_equal (answer, "fine\n");
+  assert_int_equal (forks, 0);
+  pthread_sigmask (SIG_SETMASK, NULL, &after);
+  for (int number = 1; number < SIGRTMIN; number++)
+    assert_int_equal (sigismember (&after, number), sigismember (&before, number));
+  sigdelset (&before, SIGUSR1);
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+}
+
 int
 main (void)
 {
@@ -112,6 +146,7 @@ main (void)
     cmocka_unit_test (test_talk),
     cmocka_unit_test (test_cannot),
     cmocka_unit_test (test_kill),
+    cmocka_unit_test (test_starter_is_not_copied),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

@@ -32,14 +32,89 @@ static const struct control messages[] = {
   { .type = CONTROL_PROBE_ANSWER, .session = 5, .t1 = 1, .t2 = -2, .t3 = 3, .known = true },
   { .type = CONTROL_SCHEMA_REQUEST, .schema_hash = "0123456789abcde" },
   { .type = CONTROL_WRONG_NODE, .session = 5, .node = "n1" },
+  { .type = CONTROL_TRACE_REQUEST,
+    .session = 5,
+    .trace = { .id = UINT64_MAX,
+               .kind = TRACE_BEGIN,
+               .job = { "123/1", 5 },
+               .user = { "ana", 3 },
+               .tool = { "kineto", 6 },
+               .options = { "A=1\nB=2", 7 },
+               .output = { "/t/{rank}", 9 },
+               .rank_count = 3,
+               .ranks = { 0, 8, INT32_MAX },
+               .limit = 7,
+               .start_ns = 5000000000,
+               .duration_ns = 500000000 } },
+  { .type = CONTROL_TRACE_REQUEST, .session = 5, .trace = { .id = 1, .kind = TRACE_STATE } },
+  { .type = CONTROL_TRACE_ANSWER,
+    .session = 5,
+    .traced = { .id = 9,
+                .progress = TRACE_GOES_ON,
+                .count = 2,
+                .records = { { .pid = 71, .rank = -1, .uid = 1000, .device = -1, .job = { "123", 3 } },
+                             { .rank = 8,
+                               .uid = UINT32_MAX,
+                               .device = 3,
+                               .state = TRACE_ENDED,
+                               .begun_ns = 77,
+                               .size = 5,
+                               .path = { "/t/8", 4 },
+                               .error = { "why", 3 } } } } },
+  { .type = CONTROL_TRACE_ANSWER,
+    .session = 5,
+    .traced = { .id = 9, .progress = TRACE_REFUSED, .error = { "off", 3 } } },
 };
 #define MESSAGES (sizeof messages / sizeof messages[0])
+
+static void
+assert_same_text (struct trace_text one, struct trace_text other)
+{
+  assert_int_equal (one.length, other.length);
+  if (one.length > 0)
+    assert_memory_equal (one.text, other.text, one.length);
+}
+
+static void
+assert_same_request (const struct trace_request *one, const struct trace_request *other)
+{
+  assert_true (one->id == other->id && one->kind == other->kind && one->limit == other->limit);
+  assert_same_text (one->job, other->job);
+  assert_same_text (one->user, other->user);
+  assert_same_text (one->tool, other->tool);
+  assert_same_text (one->options, other->options);
+  assert_same_text (one->output, other->output);
+  assert_int_equal (one->rank_count, other->rank_count);
+  assert_memory_equal (one->ranks, other->ranks, sizeof one->ranks);
+  assert_true (one->start_ns == other->start_ns && one->duration_ns == other->duration_ns);
+  assert_int_equal (one->iterations, other->iterations);
+}
+
+static void
+assert_same_answer (const struct trace_answer *one, const struct trace_answer *other)
+{
+  assert_true (one->id == other->id && one->progress == other->progress);
+  assert_same_text (one->error, other->error);
+  assert_int_equal (one->count, other->count);
+  for (size_t i = 0; i < one->count; i++) {
+    const struct trace_record *a = &one->records[i], *b = &other->records[i];
+    assert_true (a->pid == b->pid && a->rank == b->rank && a->uid == b->uid && a->device == b->device);
+    assert_true (a->state == b->state && a->begun_ns == b->begun_ns && a->size == b->size);
+    assert_same_text (a->job, b->job);
+    assert_same_text (a->path, b->path);
+    assert_same_text (a->error, b->error);
+  }
+}
 
 static void
 assert_same (const struct control *one, const struct control *other)
 {
   assert_int_equal (one->type, other->type);
   assert_string_equal (one->node, other->node);
+  if (one->type == CONTROL_TRACE_REQUEST)
+    assert_same_request (&one->trace, &other->trace);
+  if (one->type == CONTROL_TRACE_ANSWER)
+    assert_same_answer (&one->traced, &other->traced);
   assert_true (one->session == other->session);
   assert_memory_equal (one->schema_hash, other->schema_hash, SCHEMA_HASH_SIZE);
   assert_true (one->first_sequence == other->first_sequence);
@@ -140,7 +215,7 @@ test_by_hand (void **state)
   assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x94\x01\x02\x03\x04"), 0);
   assert_int_equal (RESULT ("\x95\x01\x03\x05\x07\x93\x01\x02\x03"), -1);
   assert_int_equal (RESULT ("\x97\x01\x03\x05\x07\xc0\xa5later\x92\x01\x81\x01\x02"), 0); /* trailing fields */
-  assert_int_equal (RESULT ("\x92\x01\x23"), 1);                                          /* a type to come */
+  assert_int_equal (RESULT ("\x92\x01\x26"), 1);                                          /* a type to come */
   assert_int_equal (RESULT ("\x93\x01\xcf\x00\x00\x00\x01\x00\x00\x00\x01\x07"), 1);      /* not cut to 32 bits */
   assert_int_equal (RESULT ("\x91\x02"), 1);                                              /* a version to come */
   assert_int_equal (RESULT ("\x91\x01"), -1);
@@ -229,6 +304,66 @@ test_replay_by_hand (void **state)
   buffer_free (&out);
 }
 
+static int
+result_when_written (const struct control *message)
+{
+  struct buffer out = { 0 };
+  int result;
+
+  control_write (&out, message);
+  result = result_of (out.data, out.length);
+  buffer_free (&out);
+  return result;
+}
+
+static const struct control *
+first_of (enum control_type type)
+{
+  size_t i = 0;
+
+  while (messages[i].type != type)
+    i++;
+  return &messages[i];
+}
+
+static void
+test_rules_of_traces (void **state)
+{
+  static char long_text[TRACE_OPTIONS_MAX + 2];
+  const struct control good = *first_of (CONTROL_TRACE_REQUEST), answer = *first_of (CONTROL_TRACE_ANSWER);
+  struct control message;
+
+  (void) state;
+  memset (long_text, 'x', sizeof long_text - 1);
+#define BROKEN(from, change) (message = from, message.change, assert_int_equal (result_when_written (&message), -1))
+#define FINE(from, change) (message = from, message.change, assert_int_equal (result_when_written (&message), 0))
+  FINE (good, trace.limit = 0);
+  BROKEN (good, session = 0);
+  BROKEN (good, trace.id = 0);
+  BROKEN (good, trace.kind = TRACE_KINDS);
+  BROKEN (good, trace.job.length = 0);
+  BROKEN (good, trace.tool.length = 0);
+  BROKEN (good, trace.user = trace_text ("a\nb"));
+  BROKEN (good, trace.output = trace_text ("/x\n"));
+  BROKEN (good, trace.options = trace_text ("A=\x7f"));
+  FINE (good, trace.options = ((struct trace_text){ long_text, TRACE_OPTIONS_MAX }));
+  BROKEN (good, trace.options = ((struct trace_text){ long_text, TRACE_OPTIONS_MAX + 1 }));
+  BROKEN (good, trace.output = ((struct trace_text){ long_text, TRACE_PATH_MAX + 1 }));
+  BROKEN (good, trace.ranks[1] = UINT32_MAX);
+  BROKEN (good, trace.start_ns = -1);
+  BROKEN (good, trace.iterations = 1); /* and a duration */
+  BROKEN (good, trace.duration_ns = 0);
+  BROKEN (good, trace.duration_ns = TRACE_DURATION_MAX_NS + 1);
+  BROKEN (answer, traced.id = 0);
+  BROKEN (answer, traced.progress = TRACE_PROGRESSES);
+  BROKEN (answer, traced.error = trace_text ("\x1b[2J"));
+  BROKEN (answer, traced.records[1].state = TRACE_STATES);
+  BROKEN (answer, traced.records[1].pid = -1);
+  BROKEN (answer, traced.records[0].rank = -2);
+  BROKEN (answer, traced.records[0].begun_ns = INT64_MAX);
+  BROKEN (answer, traced.records[0].path = ((struct trace_text){ long_text, TRACE_PATH_MAX + 1 }));
+}
+
 static void
 test_too_large (void **state)
 {
@@ -249,7 +384,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_round_trip), cmocka_unit_test (test_truncated_and_mutated),
     cmocka_unit_test (test_by_hand),    cmocka_unit_test (test_replay_by_hand),
-    cmocka_unit_test (test_too_large),
+    cmocka_unit_test (test_too_large),  cmocka_unit_test (test_rules_of_traces),
   };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);

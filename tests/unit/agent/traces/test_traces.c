@@ -1,0 +1,630 @@
+/* The room of traces as a whole: this process, and children of it, register and ask as libkineto does. Nothing here depends
+ * on how fast the machine is: conditions are waited for, starts lie far ahead or have no part in the test. */
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/traces/kineto_messages.h"
+#include "agent/traces/traces.h"
+#include "synop/clock.h"
+#include "tests/unit/test_folder.h"
+
+#define OTHER 12345
+#define LIMIT_MS 60000
+#define REFUSED_MS 200 /* for an answer that is not to come */
+
+static char folder[TEST_FOLDER_SIZE], socket_name[64], template[256];
+static struct traces *traces;
+static pid_t of_job[8]; /* the processes of job 7 */
+static size_t of_job_count;
+static uint64_t last_id;
+
+/* ---- the room ---- */
+
+static const char *
+job_of (void *context, pid_t pid)
+{
+  (void) context;
+  for (size_t i = 0; i < of_job_count; i++)
+    if (of_job[i] == pid)
+      return "7";
+  return NULL;
+}
+
+static size_t
+pids_of (void *context, const char *job, pid_t *pids, size_t most)
+{
+  (void) context;
+  if (strcmp (job, "7") != 0 || most < of_job_count)
+    return 0;
+  memcpy (pids, of_job, of_job_count * sizeof *pids);
+  return of_job_count;
+}
+
+static struct traces *
+open_room (const char *users, struct error *error)
+{
+  static const char *const groups[] = { "load", "memory_info", NULL };
+  struct traces_settings settings = {
+    .enabled = true, .socket = socket_name, .group = (char *) "", .folders = folder, .users = (char *) users
+  };
+  struct traces_options options = {
+    .node = "n1", .settings = &settings, .groups = groups, .jobs = { .job_of = job_of, .pids_of = pids_of }
+  };
+
+  return traces_create (&options, error);
+}
+
+static int
+set_up (void **state)
+{
+  struct error error;
+
+  (void) state;
+  test_folder_make (folder);
+  chmod (folder, 01777);
+  snprintf (socket_name, sizeof socket_name, "@synop-test-%d", (int) getpid ());
+  snprintf (template, sizeof template, "%s/{job}-{pid}.trace", folder);
+  of_job[0] = getpid ();
+  of_job_count = 1;
+  traces = open_room ("", &error);
+  return traces ? 0 : -1;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  traces_close (traces);
+  test_folder_remove (folder);
+  return 0;
+}
+
+static struct traces_progress
+next_progress (void)
+{
+  struct traces_progress progress;
+  struct pollfd out = { traces_fd (traces), POLLIN, 0 };
+
+  for (int i = 0; i < 100; i++) {
+    if (traces_take (traces, &progress))
+      return progress;
+    poll (&out, 1, LIMIT_MS / 100);
+  }
+  fail_msg ("no progress within %d ms", LIMIT_MS);
+  return progress;
+}
+
+static struct traces_request
+request (void)
+{
+  return (struct traces_request){ .id = ++last_id,
+                                  .job = "7",
+                                  .start_ns = clock_monotonic () + 600 * NS_PER_S,
+                                  .duration_ns = NS_PER_S,
+                                  .path = template };
+}
+
+static void
+begin (const struct traces_request *asked)
+{
+  struct error error;
+
+  if (traces_begin (traces, asked, &error) < 0)
+    fail_msg ("%s", error.text);
+}
+
+static void
+assert_failed (const struct traces_progress *progress, const char *why)
+{
+  assert_int_equal (progress->state, TRACES_FAILED);
+  if (!strstr (progress->error, why))
+    fail_msg ("\"%s\" is not in \"%s\"", why, progress->error);
+}
+
+/* ---- a process, as libkineto is in it; these run in children too, where nothing asserts ---- */
+
+static socklen_t
+room_address (struct sockaddr_un *address)
+{
+  *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+  strcpy (address->sun_path + 1, socket_name + 1);
+  return (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1 + strlen (socket_name + 1) + 1);
+}
+
+static int
+client_open (void)
+{
+  struct sockaddr_un own = { .sun_family = AF_UNIX }, address;
+  int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+  if (bind (fd, (const struct sockaddr *) &own, sizeof (sa_family_t)) < 0 ||
+      connect (fd, (const struct sockaddr *) &address, room_address (&address)) < 0)
+    _exit (9);
+  return fd;
+}
+
+/* The payload's length; -1: no answer within `wait_ms`. */
+static ssize_t
+ask (int fd, const char *type, const void *payload, size_t length, char *answer, size_t size, int wait_ms)
+{
+  char bytes[KINETO_HEAD + 4096] = { 0 };
+  struct pollfd in = { fd, POLLIN, 0 };
+  uint64_t payload_size = length;
+  ssize_t got;
+
+  memcpy (bytes, &payload_size, sizeof payload_size);
+  strcpy (bytes + 8, type);
+  memcpy (bytes + KINETO_HEAD, payload, length);
+  if (send (fd, bytes, KINETO_HEAD + length, 0) < 0 || poll (&in, 1, wait_ms) <= 0)
+    return -1;
+  got = recv (fd, bytes, sizeof bytes, 0);
+  memcpy (&payload_size, bytes, sizeof payload_size);
+  if (got < KINETO_HEAD || payload_size != (uint64_t) got - KINETO_HEAD || strcmp (bytes + 8, type) != 0 ||
+      payload_size >= size)
+    return -2;
+  memcpy (answer, bytes + KINETO_HEAD, payload_size);
+  answer[payload_size] = 0;
+  return (ssize_t) payload_size;
+}
+
+static int32_t
+enter (int fd, int32_t gpu, pid_t pid, int wait_ms)
+{
+  const struct {
+    int32_t gpu, pid;
+    int64_t job;
+  } context = { gpu, pid, 7 };
+  int32_t count[2] = { -1, -1 };
+
+  return ask (fd, "ctxt", &context, sizeof context, (char *) count, sizeof count, wait_ms) == 4 ? count[0] : -1;
+}
+
+static ssize_t
+fetch (int fd, pid_t pid, char *text, size_t size, int wait_ms)
+{
+  const struct {
+    int32_t type, count;
+    int64_t job;
+    int32_t pids[2];
+  } asked = { 2, 2, 7, { pid, 1 } };
+
+  return ask (fd, "req", &asked, sizeof asked, text, size, wait_ms);
+}
+
+/* The exit code of `run` in a child, which is another user if this one is root. */
+static int
+in_child (int (*run) (void))
+{
+  pid_t pid = fork ();
+  int status = -1;
+
+  if (pid == 0) {
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (getuid () == 0 && (setresgid (OTHER, OTHER, OTHER) < 0 || setresuid (OTHER, OTHER, OTHER) < 0))
+      _exit (8);
+    _exit (run ());
+  }
+  waitpid (pid, &status, 0);
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+/* ---- registering ---- */
+
+static void
+test_register (void **state)
+{
+  struct traces_process list[4];
+  int fd = client_open ();
+
+  (void) state;
+  assert_int_equal (enter (fd, 3, getpid (), LIMIT_MS), 1);
+  assert_int_equal (traces_list (traces, list, 4), 1);
+  assert_int_equal (list[0].pid, getpid ());
+  assert_int_equal (list[0].uid, getuid ());
+  assert_int_equal (list[0].device, 3);
+  assert_string_equal (list[0].job, "7");
+  assert_false (list[0].busy);
+  assert_int_equal (enter (fd, 3, getpid (), LIMIT_MS), 1); /* once more is once */
+  close (fd);
+}
+
+static int
+pretend (void)
+{
+  int fd = client_open ();
+  char text[4096];
+
+  if (enter (fd, 0, getppid (), REFUSED_MS) != -1 || fetch (fd, getppid (), text, sizeof text, REFUSED_MS) != -1)
+    return 1;
+  return enter (fd, 0, getpid (), LIMIT_MS) == 1 ? 0 : 2;
+}
+
+static void
+test_others_do_not_register_for_me (void **state)
+{
+  struct traces_process list[4];
+
+  (void) state;
+  assert_int_equal (in_child (pretend), 0);
+  for (size_t i = 0, count = traces_list (traces, list, 4); i < count; i++)
+    assert_int_not_equal (list[i].pid, getpid ());
+}
+
+static int
+fetch_own (void)
+{
+  char text[4096];
+
+  return fetch (client_open (), getpid (), text, sizeof text, LIMIT_MS) == 0 ? 0 : 1;
+}
+
+static int
+fetch_mine (void)
+{
+  char text[4096];
+
+  return fetch (client_open (), getppid (), text, sizeof text, REFUSED_MS) == -1 ? 0 : 1;
+}
+
+/* The configuration is for one process, once. */
+static void
+test_configuration (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char text[4096], line[300];
+
+  (void) state;
+  assert_int_equal (fetch (fd, getpid (), text, sizeof text, LIMIT_MS),
+                    0); /* an agent that began later learns of it so */
+  asked.config = "PROFILE_WITH_STACK=true";
+  begin (&asked);
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_FOUND);
+  assert_int_equal (progress.pid, getpid ());
+  assert_int_equal (progress.id, asked.id);
+  assert_false (progress.last);
+  assert_int_equal (in_child (fetch_mine), 0);
+  assert_int_equal (in_child (fetch_own), 0);
+  assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) > 0);
+  snprintf (line, sizeof line, "ACTIVITIES_LOG_FILE=%s/7-%d.trace\nPROFILE_WITH_STACK=true\n", folder, (int) getpid ());
+  assert_non_null (strstr (text, line));
+  assert_non_null (strstr (text, "ACTIVITIES_DURATION_MSECS=1000\n"));
+  assert_int_equal (fetch (fd, getpid (), text, sizeof text, LIMIT_MS), 0);
+  traces_cancel (traces, asked.id);
+  progress = next_progress ();
+  assert_failed (&progress, "cancelled");
+  assert_true (progress.last);
+  close (fd);
+}
+
+/* ---- from the request to the file ---- */
+
+static void
+write_file (const char *path, const char *text)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+  assert_true (fd >= 0 && write (fd, text, strlen (text)) == (ssize_t) strlen (text));
+  close (fd);
+}
+
+static void
+test_whole (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char text[4096];
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked.start_ns = clock_monotonic ();
+  asked.duration_ns = 0;
+  asked.iterations = 3; /* which begin when the process asks, not at a time */
+  begin (&asked);
+  begin (&asked); /* once more is nothing */
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) > 0);
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_BEGUN);
+  assert_true (progress.begun_ns >= asked.start_ns);
+  write_file (progress.path, "{}\n");
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_ENDED);
+  assert_int_equal (progress.size, 3);
+  assert_true (progress.last);
+  asked.id = ++last_id; /* the file is there now */
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "there already");
+  close (fd);
+}
+
+/* Newer versions of Kineto put their process id into the name. */
+static void
+test_other_name (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char text[4096], path[256], other[256];
+
+  (void) state;
+  snprintf (path, sizeof path, "%s/{rank}.json", folder);
+  snprintf (other, sizeof other, "%s/pid%d_%d.json", folder, (int) getpid (), (int) getpid ());
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked.start_ns = clock_monotonic ();
+  asked.iterations = 1;
+  asked.path = path;
+  begin (&asked);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) > 0);
+  assert_int_equal (next_progress ().state, TRACES_BEGUN);
+  write_file (other, "{}");
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_ENDED);
+  assert_string_equal (progress.path, other);
+  close (fd);
+}
+
+static void
+test_links (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char path[256], link[128];
+
+  (void) state;
+  snprintf (link, sizeof link, "%s/link", folder);
+  assert_int_equal (symlink ("/etc", link), 0);
+  snprintf (path, sizeof path, "%s/link/{pid}", folder);
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked.path = path;
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "link");
+  assert_true (progress.last);
+  snprintf (path, sizeof path, "%s/absent/{pid}", folder);
+  asked.id = ++last_id;
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "not there");
+  close (fd);
+}
+
+/* A request that nobody can take part in ends, with what helps. */
+static void
+test_nobody (void **state)
+{
+  struct traces_request asked = request ();
+  static const int32_t ranks[] = { 5 };
+  struct traces_progress progress;
+  int fd;
+
+  (void) state;
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "KINETO_USE_DAEMON=1");
+  assert_true (progress.last);
+  asked = request ();
+  asked.job = "8";
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "no process of the job");
+  fd = client_open ();
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked = request ();
+  asked.ranks = ranks;
+  asked.rank_count = 1;
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "ranks");
+  close (fd);
+}
+
+static void
+test_busy (void **state)
+{
+  struct traces_request first = request (), second = request ();
+  struct traces_process list[1];
+  struct traces_progress progress;
+  int fd = client_open ();
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  begin (&first);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_int_equal (traces_list (traces, list, 1), 1);
+  assert_true (list[0].busy);
+  begin (&second);
+  progress = next_progress ();
+  assert_int_equal (progress.id, second.id);
+  assert_failed (&progress, "under way");
+  close (fd);
+}
+
+static void
+test_late (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked.start_ns = clock_monotonic ();
+  begin (&asked);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  progress = next_progress ();
+  assert_failed (&progress, "before the start");
+  close (fd);
+}
+
+static void
+test_malformed (void **state)
+{
+  static const char *const paths[] = { "/etc/{pid}", "x", "/tmp/../etc/{pid}", "" };
+  struct traces_request asked;
+  struct error error;
+
+  (void) state;
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    asked = request ();
+    asked.path = paths[i];
+    assert_int_equal (traces_begin (traces, &asked, &error), -1);
+  }
+  asked = request ();
+  asked.config = "A=1\nACTIVITIES_LOG_FILE=/etc/x";
+  assert_int_equal (traces_begin (traces, &asked, &error), -1);
+  asked = request ();
+  asked.duration_ns = 0;
+  assert_int_equal (traces_begin (traces, &asked, &error), -1);
+  asked = request ();
+  asked.tool = TRACES_TOOLS;
+  assert_int_equal (traces_begin (traces, &asked, &error), -1);
+  asked = request ();
+  asked.tool = TRACES_COUNTERS;
+  asked.config = "groups=nosuch";
+  assert_int_equal (traces_begin (traces, &asked, &error), -1);
+}
+
+/* ---- tools ---- */
+
+static void
+test_root_runs_no_tool (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+
+  (void) state;
+  if (getuid () != 0)
+    skip ();
+  asked.tool = TRACES_COUNTERS;
+  asked.config = "groups=load";
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "root");
+}
+
+/* ---- hostile ---- */
+
+static int
+flood (void)
+{
+  char bytes[65536] = { 0 };
+  int fd = client_open (), sent = 0;
+
+  for (int i = 0; i < 20000; i++) {
+    size_t length = i % 3 == 0 ? 0 : i % 3 == 1 ? 40 : sizeof bytes;
+
+    sent += send (fd, bytes, length, MSG_DONTWAIT) >= 0;
+  }
+  return sent ? 0 : 1;
+}
+
+/* As many as send, so many descriptors come along. */
+static int
+give_descriptors (void)
+{
+  char byte = 0, control[CMSG_SPACE (16 * sizeof (int))] __attribute__ ((aligned)) = { 0 };
+  struct iovec part = { &byte, 1 };
+  struct msghdr message = {
+    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+  };
+  struct cmsghdr *header = CMSG_FIRSTHDR (&message);
+  int fd = client_open (), sent = 0;
+
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN (16 * sizeof (int));
+  for (int i = 0; i < 16; i++)
+    memcpy (CMSG_DATA (header) + (size_t) i * sizeof (int), &fd, sizeof fd);
+  for (int i = 0; i < 200; i++)
+    sent += sendmsg (fd, &message, 0) == 1;
+  return sent == 200 ? 0 : 1;
+}
+
+static int
+open_descriptors (void)
+{
+  int count = 0;
+
+  for (int fd = 0; fd < 1024; fd++)
+    count += fcntl (fd, F_GETFD) >= 0;
+  return count;
+}
+
+static void
+test_hostile (void **state)
+{
+  int fd = client_open (), before;
+
+  (void) state;
+  assert_int_equal (in_child (flood), 0);
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  before = open_descriptors ();
+  assert_int_equal (in_child (give_descriptors), 0);
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1); /* all before it was read */
+  assert_int_equal (open_descriptors (), before);
+  close (fd);
+}
+
+static void
+test_users (void **state)
+{
+  struct error error;
+
+  (void) state;
+  assert_null (open_room ("", &error)); /* the name is taken */
+  assert_non_null (strstr (error.text, "another program"));
+  if (getuid () != 0)
+    skip ();
+  traces_close (traces);
+  traces = open_room ("12346", &error);
+  assert_non_null (traces);
+  assert_int_equal (in_child (fetch_mine), 0); /* nor is its own registered: no answer */
+  assert_int_equal (traces_list (traces, (struct traces_process[1]){ { 0 } }, 1), 0);
+}
+
+int
+main (void)
+{
+#define WITH_ROOM(TEST) cmocka_unit_test_setup_teardown (TEST, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    WITH_ROOM (test_register),
+    WITH_ROOM (test_others_do_not_register_for_me),
+    WITH_ROOM (test_configuration),
+    WITH_ROOM (test_whole),
+    WITH_ROOM (test_other_name),
+    WITH_ROOM (test_links),
+    WITH_ROOM (test_nobody),
+    WITH_ROOM (test_busy),
+    WITH_ROOM (test_late),
+    WITH_ROOM (test_malformed),
+    WITH_ROOM (test_root_runs_no_tool),
+    WITH_ROOM (test_hostile),
+    WITH_ROOM (test_users),
+  };
+
+  cmocka_set_message_output (CM_OUTPUT_TAP);
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
