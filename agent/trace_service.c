@@ -142,7 +142,7 @@ take_progress (struct request *request, const struct traces_progress *progress)
                                              [TRACES_UNREGISTERED] = TRACE_UNREGISTERED };
   struct record *kept = record_of (request, progress->pid);
 
-  request->listed = true;
+  request->listed |= request->count >= progress->of || request->count == RECORDS_MAX;
   request->done |= progress->last;
   if (!kept)
     return;

@@ -9,7 +9,10 @@
  *   procs_running 2
  *   procs_blocked 1
  *
- * The average is the mean of the rows, so the "cpu" line is not used: it counts CPUs that are gone, too. */
+ * The average is the mean of the rows, so the "cpu" line is not used: it counts CPUs that are gone, too.
+ *
+ * Ticks are counted as they end, and the file is read somewhat after the instant that the sample is of: of a period of 1 s
+ * a busy CPU may have 1.06 s. `busy` never has more than went by; the rest of it comes with the next sample. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -20,19 +23,17 @@
 #include "agent/source/reader.h"
 #include "synop/memory.h"
 
-/* Steal is counted all at once when the CPU runs again; until then it counts as idle. */
-#define IN_LUMPS                                                                                                       \
-  {                                                                                                                    \
-    .most = 10                                                                                                         \
-  }
+#define TICK_US (1000000 / 100)
+#define LUMP 10 /* times the period: time of the hypervisor is counted all at once when the CPU runs again */
 #define TIME(NAME, COLUMN, HELP)                                                                                       \
   {                                                                                                                    \
     NAME, COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = COLUMN, .help = HELP                   \
   }
 
 static const struct metric metrics[] = {
-  { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .bound = IN_LUMPS,
-    .help = "Time with something to do: all but idle and io_wait, steal included." },
+  { "busy", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 1000000,
+    .help = "Time with something to do: all but idle and io_wait, steal included. What the kernel counts ahead of the "
+            "clock comes with the next sample." },
   TIME ("user", "2", "Time in user space, without nice but with guest."),
   TIME ("nice", "3", "Time in user space at a lowered priority, with guest_nice."),
   TIME ("system", "4", "Time in the kernel, without interrupts."),
@@ -40,7 +41,7 @@ static const struct metric metrics[] = {
   TIME ("io_wait", "6", "Idle time while a task of this CPU waited for a disk."),
   TIME ("irq", "7", "Time in hardware interrupts."),
   TIME ("soft_irq", "8", "Time in soft interrupts."),
-  { "steal", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = "9", .bound = IN_LUMPS,
+  { "steal", COUNTER, UNIT_SECONDS, FOLD_MEAN, METRIC_SHARE, .per = 100, .source = "9", .bound = { .most = LUMP },
     .help = "Time that the hypervisor gave to others." },
   TIME ("guest", "10", "Time in virtual machines, counted in user as well."),
   TIME ("guest_nice", "11", "Time in virtual machines at a lowered priority, counted in nice as well."),
@@ -70,12 +71,24 @@ static const struct group group = {
 static const char *const busy_parts[] = { "user", "nice", "system", "irq", "soft_irq", "steal" };
 #define BUSY_PARTS (sizeof busy_parts / sizeof busy_parts[0])
 
+/* What was given of a CPU: rows in the order of the file, which is that of their numbers. */
+struct given {
+  uint64_t number, counted_us, busy_us;
+};
+struct givens {
+  struct given *list;
+  size_t count;
+};
+
 struct cpu_usage {
   struct reader stat;
   struct buffer text;
   struct column_map columns;
   struct key_index keys;
   size_t busy, parts[BUSY_PARTS]; /* columns */
+  struct givens given, before;
+  size_t capacity; /* of each */
+  int64_t sampled_ns, elapsed_ns;
 };
 
 static void *
@@ -92,19 +105,76 @@ cpu_usage_open (const struct sampler_context *context)
   return state;
 }
 
+/* ---- busy ---- */
+
+static void
+givens_begin (struct cpu_usage *state, int64_t now_ns)
+{
+  struct givens older = state->before;
+
+  state->before = state->given;
+  state->given = (struct givens){ .list = older.list };
+  state->elapsed_ns = now_ns - state->sampled_ns;
+  state->sampled_ns = now_ns;
+}
+
+static void
+givens_add (struct cpu_usage *state, const struct given *one)
+{
+  if (state->given.count == state->capacity) {
+    state->capacity = state->capacity ? 2 * state->capacity : 16;
+    state->given.list = memory_resize (state->given.list, state->capacity, sizeof *one);
+    state->before.list = memory_resize (state->before.list, state->capacity, sizeof *one);
+  }
+  state->given.list[state->given.count++] = *one;
+}
+
+/* As much as went by since the sample before. What no CPU can have done is left as it is: bounds.c takes it out. */
+static uint64_t
+hold (const struct cpu_usage *state, const struct given *before, uint64_t counted_us)
+{
+  uint64_t elapsed_us = (uint64_t) state->elapsed_ns / 1000;
+
+  if (counted_us > before->counted_us + LUMP * elapsed_us || counted_us < before->busy_us + elapsed_us)
+    return counted_us;
+  return before->busy_us + elapsed_us;
+}
+
+/* `at`: where those before go on. */
+static void
+busy_hold (struct cpu_usage *state, uint64_t number, size_t *at, struct value *busy)
+{
+  const struct givens *before = &state->before;
+  struct given one = { .number = number };
+
+  if (busy->type != VALUE_UINT)
+    return;
+  if (__builtin_mul_overflow (busy->as.u, TICK_US, &one.counted_us))
+    one.counted_us = UINT64_MAX;
+  while (*at < before->count && before->list[*at].number < number)
+    ++*at;
+  one.busy_us = *at < before->count && before->list[*at].number == number
+                    ? hold (state, &before->list[*at], one.counted_us)
+                    : one.counted_us;
+  givens_add (state, &one);
+  busy->as.u = one.busy_us;
+}
+
+/* ---- lines ---- */
+
 /* Takes the CPU's number. False when none is there, or no time behind it. */
 static bool
-take_label (struct scan *line, struct scan *label)
+take_label (struct scan *line, struct scan *label, uint64_t *number)
 {
   struct scan ahead;
-  uint64_t number;
+  uint64_t time;
 
   label->at = line->at;
-  if (!scan_uint (line, &number))
+  if (!scan_uint (line, number))
     return false;
   label->end = line->at;
   ahead = *line;
-  return scan_uint (&ahead, &number);
+  return scan_uint (&ahead, &time);
 }
 
 /* Takes the lines of the CPUs, which come first; returns how many values it found. How many columns there are depends on
@@ -113,12 +183,13 @@ static size_t
 sample_cpus (struct cpu_usage *state, struct scan *rest, struct table *table)
 {
   struct scan others = *rest, line, label;
-  size_t found = 0, columns = 0, row, values;
+  size_t found = 0, columns = 0, at = 0, row, values;
+  uint64_t number;
 
   for (; scan_line (rest, &line) && scan_prefix (&line, "cpu"); others = *rest) {
     if (line.at < line.end && *line.at == ' ')
       continue;
-    if (!take_label (&line, &label)) {
+    if (!take_label (&line, &label, &number)) {
       table_complain (table, "%s: a line of a CPU without times", state->stat.path);
       continue;
     }
@@ -133,6 +204,7 @@ sample_cpus (struct cpu_usage *state, struct scan *rest, struct table *table)
                       (int) scan_length (&label), label.at);
     for (size_t i = 0; i < BUSY_PARTS; i++)
       parse_add (table_value (table, row, state->busy), table_get (table, row, state->parts[i]));
+    busy_hold (state, number, &at, table_value (table, row, state->busy));
     found += values;
   }
   *rest = others;
@@ -149,6 +221,7 @@ cpu_usage_sample (void *context, struct table *table)
   if (reader_read_lines (&state->stat, &state->text, table) < 0)
     return -1;
   rest = scan_buffer (&state->text);
+  givens_begin (state, table->monotonic_ns);
   found = sample_cpus (state, &rest, table);
   found += parse_key_values (rest, 0, &state->keys, table, TABLE_NODE);
   if (found == 0)
@@ -167,6 +240,8 @@ cpu_usage_close (void *context)
   reader_free (&state->stat);
   buffer_free (&state->text);
   key_index_free (&state->keys);
+  free (state->given.list);
+  free (state->before.list);
   free (state);
 }
 

@@ -58,7 +58,7 @@ struct sampler {
    * kept for the sample. */
   bool (*may_block) (void *state);
   void *(*open) (const struct sampler_context *context); /* never fails: what is absent shows when sampling */
-  int (*sample) (void *state, struct table *table);      /* the table is begun already */
+  int (*sample) (void *state, struct table *table);      /* the table is begun already, with its time */
   void (*close) (void *state);
   bool optional;     /* for hardware that few nodes have: left out of frames until it has had a value or an error */
   size_t stack;      /* that its samples need in a thread; 0: as others */

@@ -293,11 +293,12 @@ slot_note (struct slot *slot)
 }
 
 static void
-slot_sample (struct slot *slot)
+slot_sample (struct slot *slot, int64_t now_ns)
 {
   int64_t began_ns = clock_monotonic ();
 
   table_begin (&slot->table);
+  slot->table.monotonic_ns = now_ns;
   if (slot->sampler->sample (slot->state, &slot->table) < 0 && !slot->table.error[0])
     snprintf (slot->table.error, sizeof slot->table.error, "cannot be read");
   slot->table.took_ns = clock_monotonic () - began_ns;
@@ -363,7 +364,7 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
   }
   for (size_t i = 0; i < sampling->count; i++)
     if (sampling->slots[i].due && !sampling->slots[i].worker) {
-      slot_sample (&sampling->slots[i]);
+      slot_sample (&sampling->slots[i], now_ns);
       if (sampling->hurried)
         sched_yield ();
     }

@@ -283,7 +283,7 @@ trace_setup (struct traces *traces, struct trace_batch *request)
     setup_processes (setup);
   else
     setup_node (setup);
-  request->open = setup->count;
+  request->tasks = request->open = setup->count;
   for (size_t i = 0; i < setup->count; i++) { /* the last to end frees the request */
     begin (setup, i);
     free ((char *) setup->errors[i]);

@@ -40,6 +40,7 @@ put (struct traces *traces, const struct trace_task *task, enum traces_state sta
     .state = state,
     .begun_ns = task->begun_ns,
     .size = size,
+    .of = task->request->tasks,
     .last = task->request->open == 0,
   };
 

@@ -158,6 +158,7 @@ child_run (struct watched *watched, const struct watch_options *options, int out
   watched->parent = open_parent (watched, options->user);
   if (watched->parent < 0)
     leave (WATCH_REFUSED, errno);
+  prctl (PR_SET_DUMPABLE, 0);        /* its memory is the agent's still, and not for its user */
   prctl (PR_SET_PDEATHSIG, SIGKILL); /* a change of the user has cleared it */
   if (getppid () != parent)
     _exit (1);

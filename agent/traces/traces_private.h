@@ -27,7 +27,7 @@ struct trace_batch { /* of the sampling thread's making; then the thread's alone
   size_t registered_count;
   pid_t *pids; /* all of the job */
   size_t pid_count;
-  size_t open; /* tasks that have not ended */
+  size_t tasks, open; /* of all; that have not ended */
 };
 
 enum task_phase { TASK_CHECKING, TASK_WAITING, TASK_RUNNING, TASK_WRITING };

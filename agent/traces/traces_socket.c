@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -133,29 +134,33 @@ receive (const struct traces *traces, char bytes[KINETO_DATAGRAM_MAX], struct se
   return got;
 }
 
-/* An answer to a path goes where the sender's user has made a socket, beside ours; never through a link of his. */
+/* An answer goes to an abstract name, or to the socket that the sender's user has made beside ours: processes in containers
+ * may call that folder otherwise. Never through a link. */
 static bool
-may_answer (const struct traces *traces, const struct sender *sender)
+settle_address (const struct traces *traces, struct sender *sender)
 {
-  const char *path = sender->address.sun_path, *own = traces->settings.socket;
+  char *path = sender->address.sun_path;
+  const char *own = traces->settings.socket, *name;
+  char beside[sizeof sender->address.sun_path];
   struct stat status;
-  size_t folder;
 
   if (!path[0] || !traces->is_path)
     return !path[0];
-  folder = (size_t) (strrchr (own, '/') - own) + 1;
-  return memchr (path, 0, sizeof sender->address.sun_path) && strncmp (path, own, folder) == 0 &&
-         !strchr (path + folder, '/') && lstat (path, &status) == 0 && S_ISSOCK (status.st_mode) &&
-         status.st_uid == sender->who.uid;
+  name = memchr (path, 0, sizeof sender->address.sun_path) ? strrchr (path, '/') : NULL;
+  if (!name ||
+      (size_t) snprintf (beside, sizeof beside, "%.*s%s", (int) (strrchr (own, '/') - own), own, name) >= sizeof beside)
+    return false;
+  strcpy (path, beside);
+  sender->length = (socklen_t) (offsetof (struct sockaddr_un, sun_path) + strlen (path) + 1);
+  return lstat (path, &status) == 0 && S_ISSOCK (status.st_mode) && status.st_uid == sender->who.uid;
 }
 
 static void
-answer (const struct traces *traces, const struct sender *sender, enum kineto_kind kind, const void *payload,
-        size_t length)
+answer (const struct traces *traces, struct sender *sender, enum kineto_kind kind, const void *payload, size_t length)
 {
   char bytes[KINETO_HEAD + KINETO_ANSWER_MAX];
 
-  if (may_answer (traces, sender) &&
+  if (settle_address (traces, sender) &&
       sendto (traces->socket, bytes, kineto_write (bytes, kind, payload, length), MSG_DONTWAIT | MSG_NOSIGNAL,
               (const struct sockaddr *) &sender->address, sender->length) < 0)
     log_debug ("traces: process %d cannot be answered: %s", (int) sender->who.pid, strerror (errno));
@@ -223,7 +228,7 @@ find_or_add (struct traces *traces, const struct sender *sender, const struct ki
 }
 
 static void
-take (struct traces *traces, const struct sender *sender, const struct kineto_message *message)
+take (struct traces *traces, struct sender *sender, const struct kineto_message *message)
 {
   struct registered *known = find_or_add (traces, sender, message);
   char text[KINETO_ANSWER_MAX];

@@ -42,6 +42,7 @@ struct api {
   int64_t fresh_ns;                     /* and as of when */
   pthread_mutex_t lock;                 /* of: */
   struct child ending[API_RUNNING_MAX]; /* those that were killed, until they are reaped, by either thread */
+  struct child spare;                   /* waits for a question; HTTP's thread's */
   char *settings[API_SETTINGS];         /* words from API_WORD_PRICE on; a reload changes them */
   _Atomic uint64_t streaming, running, refused;
 };
@@ -66,6 +67,10 @@ char *api_now_words (const struct http_request *request, const struct api_ask *a
 void api_viewer_words (const struct http_request *request, struct buffer *text); /* what a request begins with */
 /* True: the line says why there is no answer, and that is the reply. */
 bool api_reply_refusal (struct api *api, struct http_reply *reply, const struct api_route *route, struct buffer *line);
+/* api_child.c */
+int api_child_ask (struct api *api, struct child *child, char *const *words); /* NULL at the end. -1 and errno */
+void api_child_prepare (struct api *api);                                     /* for the next question */
+void api_child_dismiss (struct api *api); /* after all others have ended: it is to be reaped like them */
 /* api_work.c */
 api_answer_fn api_answer_history;
 

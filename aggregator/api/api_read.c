@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,13 +17,13 @@
 #include "aggregator/api/api_route.h"
 #include "aggregator/query/when.h"
 #include "synop/array.h"
-#include "synop/child.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/local_socket.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
+#define WORDS_AT_ONCE 4096
 #define MEMORY_MAX (UINT64_C (2) << 30)
 #define SECONDS_MAX 60 /* of CPU; its parent ends it before */
 #define NICE 5
@@ -73,27 +74,39 @@ api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns
   return 0;
 }
 
+void
+api_read_print (struct api_read *read)
+{
+  struct buffer head = { 0 };
+
+  if (!read->begun) {
+    buffer_printf (&head, "%u %s %s\n", read->status, read->type, read->name);
+    read->code |= file_print (&head);
+  }
+  read->begun = true;
+  read->code |= file_print (&read->out);
+  buffer_clear (&read->out);
+  buffer_free (&head);
+}
+
 /* ---- the request ---- */
 
-/* Its words, which are parts of the text; they have no end but `count`. */
-static char **
-words_read (struct buffer *text, size_t *count)
+/* The words that come on standard input, NULL behind them. The name is what ps shows. */
+static size_t
+words_read (struct buffer *text, char ***words)
 {
-  size_t length = 0, room = 0;
-  struct stat status;
-  char **words = NULL;
+  size_t count = 0, room = 0;
+  ssize_t got;
 
-  *count = 0;
-  if (fstat (CHILD_EXTRA, &status) < 0 || !S_ISREG (status.st_mode))
-    return NULL;
-  buffer_reserve (text, (size_t) status.st_size + 1);
-  for (ssize_t got = 1; got > 0 && length<(size_t) status.st_size; length += got> 0 ? (size_t) got : 0)
-    got = pread (CHILD_EXTRA, text->data + length, (size_t) status.st_size - length, (off_t) length);
-  text->length = length;
-  text->data[length] = '\0';
-  for (size_t at = 0; at < length; at += strlen (text->data + at) + 1)
-    *array_add (words, *count, room) = text->data + at;
-  return words;
+  prctl (PR_SET_NAME, "synop-waits");
+  while ((got = read (STDIN_FILENO, buffer_reserve (text, WORDS_AT_ONCE), WORDS_AT_ONCE)) > 0)
+    text->length += (size_t) got;
+  prctl (PR_SET_NAME, "synop-answers");
+  buffer_add (text, "", 1); /* whatever came, the last word ends */
+  *words = NULL;
+  for (char *at = text->data, *end = text->data + text->length - 1; at < end; at += strlen (at) + 1)
+    *array_add (*words, count, room) = at;
+  return count;
 }
 
 static int
@@ -146,38 +159,37 @@ api_read_main (int argc, char **argv)
 {
   struct api_ask ask = { 0 };
   struct api_error error = { 0 };
-  struct api_read read = { .ask = &ask, .now_ns = clock_wall (), .type = "application/json" };
-  struct buffer head = { 0 }, text = { 0 };
-  size_t count;
-  int code;
+  struct buffer text = { 0 };
+  char **words = NULL;
+  size_t count = 0;
+  struct api_read read = { .ask = &ask, .status = 200, .type = "application/json" };
 
   if (argc == 2 && strcmp (argv[1], "openapi.json") == 0)
     return print_description ();
-  read.words = words_read (&text, &count);
+  limit_self ();
+  if (argc == 1 && !isatty (STDIN_FILENO))
+    count = words_read (&text, &words);
   if (count <= API_WORDS_OWN) {
-    free (read.words);
-    buffer_free (&text);
     log_error ("\"" API_READ_COMMAND "\" is for the aggregator alone: it answers /api/v1/ from the history");
     return 2;
   }
+  read.words = (const char *const *) words;
+  read.now_ns = clock_wall ();
   if (viewer_read (&read.viewer, read.words[API_WORD_VIEWER]) < 0)
     read.viewer = viewer_nobody;
-  limit_self ();
-  count -= API_WORDS_OWN + 1;
-  if (ask_read (&ask, read.words[API_WORDS_OWN], read.words + API_WORDS_OWN + 1, count, &error) < 0 ||
+  if (ask_read (&ask, words[API_WORDS_OWN], words + API_WORDS_OWN + 1, count - API_WORDS_OWN - 1, &error) < 0 ||
       answer (&read, &error) < 0) {
     read.type = "application/json";
     read.name[0] = '\0';
     buffer_clear (&read.out);
+    read.status = error.status;
     api_error_write (&error, &read.out);
   }
-  buffer_printf (&head, "%u %s %s\n", error.status ? error.status : 200, read.type, read.name);
-  code = file_print (&head) || file_print (&read.out);
+  api_read_print (&read);
   history_file_close (read.file);
-  buffer_free (&head);
   buffer_free (&read.out);
   api_ask_free (&ask);
-  free (read.words);
   buffer_free (&text);
-  return code;
+  free (words);
+  return read.code;
 }

@@ -1,11 +1,11 @@
-/* Answers from the history, made by a program of its own: "synop-aggregator answer", started by HTTP's thread. Its descriptor 3
- * has the words HISTORY SOCKET PRICE CURRENCY CO2 ADVICE CLUSTER VIEWER FRESH PATH [NAME=VALUE...], each with a 0 at its end.
- * VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It prints
- * "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the
- * description. */
+/* Answers from the history, made by a program of its own: "synop-aggregator answer", started by HTTP's thread. It gets the question
+ * on standard input, words with a NUL behind each: HISTORY SOCKET PRICE CURRENCY CO2 ADVICE CLUSTER VIEWER FRESH PATH
+ * [NAME=VALUE]... VIEWER: as viewer_write has it. FRESH "": what the aggregator holds in memory still is left out. It
+ * prints "STATUS TYPE [FILE]\n" and the body; FILE is the name of a download. "synop-aggregator answer openapi.json" prints the description. */
 #ifndef SYNOP_AGGREGATOR_API_READ_H
 #define SYNOP_AGGREGATOR_API_READ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "aggregator/api/api_error.h"
@@ -31,15 +31,20 @@ enum api_read_word {
 struct api_ask;
 
 struct api_read {
-  char **words; /* API_WORDS_OWN, PATH and parameters */
+  const char *const *words; /* API_WORDS_OWN */
   const struct api_ask *ask;
   struct history_file *file;
   int64_t now_ns;
   struct viewer viewer;
+  unsigned status;  /* 200 at first */
   const char *type; /* of the body; "application/json" at first */
   char name[128];   /* of the file, if it is a download; "": it is none */
   struct buffer out;
+  bool begun; /* the first of it is printed already */
+  int code;   /* to exit with */
 };
+
+void api_read_print (struct api_read *read); /* what there is so far, and clears it */
 
 /* -1 and error: there is no answer but that. */
 typedef int api_read_fn (struct api_read *read, struct api_error *error);

@@ -64,6 +64,17 @@ draw (struct api_read *read, const struct query_answer *answer, struct api_error
   return 0;
 }
 
+/* What is written goes to who asks while the rest is made. */
+static void
+print_piece (void *context, struct buffer *out)
+{
+  struct api_read *read = context;
+
+  read->out = *out;
+  api_read_print (read);
+  *out = read->out;
+}
+
 static void
 answer_write (struct api_read *read, const char *form, const struct query_answer *answer)
 {
@@ -84,7 +95,7 @@ answer_write (struct api_read *read, const char *form, const struct query_answer
     query_write_columnar (&read->out, answer, &columnar_arrow);
     read->type = "application/vnd.apache.arrow.file";
   } else {
-    query_write_json (&read->out, answer);
+    query_write_json (&read->out, answer, print_piece, read);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,8 +31,9 @@ struct api_work {
   struct api *api;
   struct api_work *next;
   uint64_t host;
-  struct buffer words; /* of the question, each with its 0 */
-  int turn;            /* readable once it runs */
+  char **words; /* NULL at the end */
+  size_t count;
+  int turn; /* readable once it runs */
   struct child child;
   int out; /* what it writes: it may have ended before that is read */
   bool started, late, failed;
@@ -121,20 +121,6 @@ child_give_up (struct api_work *work)
   work->api->running--;
 }
 
-/* What is asked, and who asks, is nothing for lists of processes, which all users of the host can read. */
-static int
-child_begin (struct api_work *work)
-{
-  static const char *const words[] = { "synop-aggregator", API_READ_COMMAND, NULL };
-  int fd = memfd_create (API_READ_COMMAND, MFD_CLOEXEC), result = -1;
-
-  if (fd >= 0 && file_write (fd, work->words.data, work->words.length) == 0)
-    result =
-        child_start (&work->child, &(struct child_program){ .path = "/proc/self/exe", .words = words, .extra = fd });
-  file_close (&fd);
-  return result;
-}
-
 static void
 work_start (struct api_work *work)
 {
@@ -142,14 +128,14 @@ work_start (struct api_work *work)
 
   work->started = true;
   work->until_ns = clock_monotonic () + RUN_MOST;
-  if (child_begin (work) < 0) {
+  if (api_child_ask (work->api, &work->child, work->words) < 0) {
     log_error ("HTTP: no child can be started: %s", strerror (errno));
   } else {
-    file_close (&work->child.err); /* what it logs is in its answer */
     work->out = work->child.out;
     work->child.out = -1;
     fcntl (work->out, F_SETPIPE_SZ, PIPE_BYTES);
     work->api->running++;
+    api_child_prepare (work->api);
   }
   if (write (work->turn, &one, sizeof one) < 0)
     log_debug ("HTTP: %s", strerror (errno));
@@ -183,6 +169,9 @@ api_works_free (struct api *api)
 {
   int64_t until_ns = clock_monotonic () + NS_PER_S;
 
+  for (api_works_reap (api); count_ending (api) > 0 && clock_monotonic () < until_ns; api_works_reap (api))
+    usleep (1000);
+  api_child_dismiss (api);
   for (api_works_reap (api); count_ending (api) > 0 && clock_monotonic () < until_ns; api_works_reap (api))
     usleep (1000);
 }
@@ -308,7 +297,9 @@ work_free (void *context)
     at = &(*at)->next;
   *at = work->next;
   works_go_on (api);
-  buffer_free (&work->words);
+  for (char **word = work->words; *word; word++)
+    free (*word);
+  free (work->words);
   buffer_free (&work->got);
   file_close (&work->turn);
   free (work);
@@ -317,9 +308,11 @@ work_free (void *context)
 /* ---- requests ---- */
 
 static void
-word_add (struct api_work *work, const char *word)
+word_add (struct api_work *work, char *word)
 {
-  buffer_add (&work->words, word, strlen (word) + 1);
+  work->words = memory_resize (work->words, work->count + 2, sizeof work->words[0]);
+  work->words[work->count++] = word;
+  work->words[work->count] = NULL;
 }
 
 /* May the history be made complete for this one? */
@@ -345,20 +338,20 @@ words_make (struct api_work *work, const struct viewer *viewer, const struct api
   struct api *api = work->api;
   const char *part = api_value_of_path (ask), *path = ask->route->path;
 
-  word_add (work, api->history);
-  word_add (work, api->context->socket);
+  word_add (work, memory_string (api->history));
+  word_add (work, memory_string (api->context->socket));
   pthread_mutex_lock (&api->lock);
   for (size_t i = 0; i < API_SETTINGS; i++)
-    word_add (work, api->settings[i]);
+    word_add (work, memory_string (api->settings[i]));
   pthread_mutex_unlock (&api->lock);
   viewer_write (viewer, who);
-  word_add (work, who);
-  word_add (work, take_fresh (api) ? "fresh" : "");
-  buffer_printf (&work->words, "%.*s%s%s%c", (int) strcspn (path, "{"), path, part ? part : "",
-                 api_route_tail (ask->route), 0);
+  word_add (work, memory_string (who));
+  word_add (work, memory_string (take_fresh (api) ? "fresh" : ""));
+  word_add (work,
+            memory_format ("%.*s%s%s", (int) strcspn (path, "{"), path, part ? part : "", api_route_tail (ask->route)));
   for (size_t i = 0; i < ask->route->count; i++)
     if (ask->values[i])
-      buffer_printf (&work->words, "%s=%s%c", ask->route->parameters[i].name, ask->values[i], 0);
+      word_add (work, memory_format ("%s=%s", ask->route->parameters[i].name, ask->values[i]));
 }
 
 static void

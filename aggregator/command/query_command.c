@@ -174,7 +174,7 @@ show (const struct options *options, const struct query_answer *answer)
 
   switch (format_of (options)) {
   case QUERY_FORMAT_JSON:
-    query_write_json (&out, answer);
+    query_write_json (&out, answer, NULL, NULL);
     break;
   case QUERY_FORMAT_LEVELS:
     query_write_levels (&out, answer);

@@ -9,6 +9,7 @@ import {blockOf, hit, layOut, neighbour, placeOf} from './layout.js';
 import {stateOf} from './levels.js';
 import {paintPattern, patternColours} from './patterns.js';
 import {settings} from './settings.js';
+import {shorterOf} from './units.js';
 
 const ARROWS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
 
@@ -203,7 +204,8 @@ function writeCells (context, layout, {picture, order, low, high, format}, colou
       context.font = `${small}px ${colours.font}`;
       context.fillText(fitText(context, picture.nodes[i], room), x + 7, y + 5 + small);
       context.font = `600 ${state === 'u' ? large : small}px ${colours.font}`;
-      context.fillText(fitText(context, format(picture, i), room), x + 7, y + h - 7);
+      const text = format(picture, i);
+      context.fillText(state === 'u' ? fitValue(context, text, room) : fitText(context, text, room), x + 7, y + h - (h < 40 ? 5 : 7));
     }
 }
 
@@ -220,6 +222,11 @@ function fitText (context, text, room) {
     fitted.set(key, result);
   }
   return result;
+}
+
+/* A number is never cut, which would be another one: its decimals go, then its unit, then all of it. */
+function fitValue (context, text, room) {
+  return shorterOf(text).find((one) => context.measureText(one).width <= room) ?? '';
 }
 
 function cut (context, whole, room) {

@@ -4,7 +4,7 @@ import {el, setText} from './dom.js';
 import {STATES} from './levels.js';
 import {paintPattern, patternColours} from './patterns.js';
 import {settings} from './settings.js';
-import {format} from './units.js';
+import {counted, format} from './units.js';
 
 const BAR = 220;
 const SWATCH = 12;
@@ -49,10 +49,10 @@ export function createLegend () {
       [low, middle, high].forEach((place, i) => setText(place, format(from + (to - from) * i / 2, unit).replace(/\.0(?=\D|$)/, '')));
       for (const {letter, name, text, item} of keys) {
         item.hidden = !counts[letter];
-        setText(text, `${counts[letter] ?? 0} ${name}`);
+        setText(text, `${counted(counts[letter] ?? 0)} ${name}`);
       }
       alert.hidden = !alerts;
-      setText(alertText, `${alerts} with an alert`);
+      setText(alertText, `${counted(alerts)} with an alert`);
     },
     close: stop,
   };

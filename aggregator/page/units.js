@@ -67,6 +67,12 @@ export function format (value, unit = '') {
   return name ? number + SPACE + name : number;
 }
 
+/* The same in less and less room: "41.3 %", "41 %", "41". */
+export function shorterOf (text) {
+  const short = text.replace(/^(\D?\d{2,})\.\d+/, '$1');
+  return [text, short, ...(short.endsWith('%') ? [short.slice(0, -2)] : [])];
+}
+
 export function unitName (unit) {
   return unit === 'seconds' ? 's' : (WRITTEN[unit]?.[0] ?? unit);
 }

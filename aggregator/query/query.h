@@ -134,7 +134,11 @@ int query_instant_answer (const struct query *query, const char *line, struct qu
 
 /* ---- as text ---- */
 
-void query_write_json (struct buffer *out, const struct query_answer *answer); /* one object and a newline */
+/* Takes what is written so far, and clears it. */
+typedef void query_flush_fn (void *context, struct buffer *out);
+
+/* One object and a newline; with `flush` (may be NULL) in pieces, all but the last. */
+void query_write_json (struct buffer *out, const struct query_answer *answer, query_flush_fn *flush, void *context);
 void query_write_csv (struct buffer *out,
                       const struct query_answer *answer); /* time, node, row, value, min, max, count */
 void query_write_columnar (struct buffer *out, const struct query_answer *answer,

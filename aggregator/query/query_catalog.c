@@ -218,8 +218,23 @@ candidates (const struct catalog *catalog, const char *path, const struct catalo
   return count;
 }
 
+static size_t
+metrics_of_group (const struct catalog *catalog, const char *group, const struct catalog_entry **found, size_t most)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < catalog->count; i++)
+    if (strcmp (catalog->list[i]->group, group) == 0) {
+      if (count < most)
+        found[count] = catalog->list[i];
+      count++;
+    }
+  return count;
+}
+
 static int
-ambiguous (const char *path, const struct catalog_entry *const *found, size_t count, struct error *error)
+ambiguous (const char *path, const char *what, const struct catalog_entry *const *found, size_t count,
+           struct error *error)
 {
   struct buffer list = { 0 };
 
@@ -227,7 +242,7 @@ ambiguous (const char *path, const struct catalog_entry *const *found, size_t co
     buffer_printf (&list, "%s%s.%s", i ? ", " : "", found[i]->group, found[i]->name);
   if (count > NAMED)
     buffer_printf (&list, " and %zu more", count - NAMED);
-  error_set (error, "\"%.128s\" is in several groups: %s", path, buffer_text (&list));
+  error_set (error, "\"%.128s\" is %s: %s", path, what, buffer_text (&list));
   buffer_free (&list);
   return -1;
 }
@@ -277,12 +292,16 @@ catalog_find (const struct catalog *catalog, const char *path, char **row, struc
   if (count == 1)
     return found[0];
   if (count > 1) {
-    ambiguous (path, found, count, error);
+    ambiguous (path, "in several groups", found, count, error);
     return NULL;
   }
   for (size_t i = 0; i < catalog->count; i++)
     if ((*row = label_in (rest, catalog->list[i])))
       return catalog->list[i];
-  unknown (catalog, rest, error);
+  count = metrics_of_group (catalog, rest, found, NAMED);
+  if (count)
+    ambiguous (path, "a group of metrics", found, count, error);
+  else
+    unknown (catalog, rest, error);
   return NULL;
 }

@@ -14,6 +14,7 @@
 const char *const query_shows_names[] = { "mean", "change", "rate", "computed" };
 
 #define POINT_SIZE (5 * (NUMBER_SIZE + 1) + 3)
+#define FLUSH_AT (64 * 1024)
 
 /* ---- JSON ---- */
 
@@ -33,26 +34,63 @@ put_real (char *to, double value)
   return to + 4;
 }
 
-/* [t, value, min, max, count], t in seconds since 1970 at the beginning of the step. There may be hundreds of thousands. */
-static char *
-put_point (char *to, int64_t time_ns, const struct query_value *value)
+/* "[t," of a step: all series have the same. */
+struct step_text {
+  char text[NUMBER_SIZE + 2];
+  uint8_t length;
+};
+
+/* t is in seconds since 1970, at the beginning of the step. */
+static struct step_text *
+step_texts (const struct query_answer *answer)
 {
-  *to++ = '[';
-  if (time_ns % NS_PER_S)
-    to = number_put_places (to, (double) time_ns / NS_PER_S, 3);
-  else
-    to = number_put_int (to, time_ns / NS_PER_S);
+  struct step_text *texts = memory_new (answer->steps, sizeof *texts);
+
+  for (size_t step = 0; step < answer->steps; step++) {
+    int64_t time_ns = answer->from_ns + (int64_t) step * answer->step_ns;
+    char *to = texts[step].text;
+    *to++ = '[';
+    if (time_ns % NS_PER_S)
+      to = number_put_places (to, (double) time_ns / NS_PER_S, 3);
+    else
+      to = number_put_int (to, time_ns / NS_PER_S);
+    *to++ = ',';
+    texts[step].length = (uint8_t) (to - texts[step].text);
+  }
+  return texts;
+}
+
+/* The number, or the text before it once more where that is the same. */
+static char *
+put_end (char *to, double value, double before, const char *text, size_t length)
+{
+  if (!(value == before))
+    return put_real (to, value);
+  memcpy (to, text, length);
+  return to + length;
+}
+
+/* [t, value, min, max, count]. There may be hundreds of thousands. */
+static char *
+put_point (char *to, const struct step_text *time, const struct query_value *value)
+{
+  const char *text;
+  size_t length;
+
+  memcpy (to, time->text, sizeof time->text);
+  to += time->length;
   if (value->count) {
-    *to++ = ',';
+    text = to;
     to = put_real (to, value->value);
+    length = (size_t) (to - text);
     *to++ = ',';
-    to = put_real (to, value->min);
+    to = put_end (to, value->min, value->value, text, length);
     *to++ = ',';
-    to = put_real (to, value->max);
+    to = put_end (to, value->max, value->value, text, length);
     *to++ = ',';
     to = number_put_uint (to, value->count);
   } else {
-    to = stpcpy (to, ",null,null,null,0");
+    to = stpcpy (to, "null,null,null,0");
   }
   *to++ = ']';
   *to++ = ',';
@@ -60,18 +98,19 @@ put_point (char *to, int64_t time_ns, const struct query_value *value)
 }
 
 static void
-put_points (struct buffer *out, const struct query_answer *answer, const struct query_series *series)
+put_points (struct buffer *out, const struct step_text *times, const struct query_answer *answer,
+            const struct query_series *series)
 {
   for (size_t step = 0; step < answer->steps; step++) {
     char *from = buffer_reserve (out, POINT_SIZE);
-    out->length +=
-        (size_t) (put_point (from, answer->from_ns + (int64_t) step * answer->step_ns, &series->values[step]) - from);
+    out->length += (size_t) (put_point (from, &times[step], &series->values[step]) - from);
   }
   out->length -= answer->steps > 0; /* the last comma */
 }
 
 static void
-json_series (struct json *json, const struct query_answer *answer, const struct query_series *series)
+json_series (struct json *json, const struct step_text *times, const struct query_answer *answer,
+             const struct query_series *series)
 {
   json_object (json);
   json_text (json_key (json, "node"), *series->node ? series->node : NULL);
@@ -81,14 +120,15 @@ json_series (struct json *json, const struct query_answer *answer, const struct 
   json_real (json_key (json, "max"), series->max);
   json_uint (json_key (json, "missing"), series->missing);
   json_array (json_key (json, "points"));
-  put_points (&json->out, answer, series);
+  put_points (&json->out, times, answer, series);
   json_array_end (json);
   json_object_end (json);
 }
 
 void
-query_write_json (struct buffer *out, const struct query_answer *answer)
+query_write_json (struct buffer *out, const struct query_answer *answer, query_flush_fn *flush, void *context)
 {
+  struct step_text *times = step_texts (answer);
   struct json json = { .out = *out };
 
   json_object (&json);
@@ -120,12 +160,16 @@ query_write_json (struct buffer *out, const struct query_answer *answer)
   if (answer->others)
     json_bool (json_key (&json, "others_left_out"), true);
   json_array (json_key (&json, "series"));
-  for (size_t i = 0; i < answer->series_count; i++)
-    json_series (&json, answer, &answer->series[i]);
+  for (size_t i = 0; i < answer->series_count; i++) {
+    json_series (&json, times, answer, &answer->series[i]);
+    if (flush && json.out.length >= FLUSH_AT)
+      flush (context, &json.out);
+  }
   json_array_end (&json);
   json_object_end (&json);
   json_newline (&json);
   *out = json.out;
+  free (times);
 }
 
 /* A byte for each series. */

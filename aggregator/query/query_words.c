@@ -132,7 +132,7 @@ note_tiers (struct buffer *out, const struct query_answer *answer)
 static void
 note_gaps (struct buffer *out, const struct query_answer *answer)
 {
-  if (!answer->gap_count)
+  if (!answer->gap_count || !answer->series_count) /* then it is all of it, which is said */
     return;
   buffer_add_string (out, "Missing: ");
   for (size_t i = 0; i < answer->gap_count && i < GAPS_NAMED; i++) {
@@ -183,7 +183,7 @@ query_write_notes (struct buffer *out, const struct query_answer *answer)
     buffer_add_string (out, " is not over yet.\n");
   }
   if (answer->left_out)
-    buffer_printf (out, "%zu more series are left out.\n", answer->left_out);
+    buffer_printf (out, "%zu more series %s left out.\n", answer->left_out, answer->left_out == 1 ? "is" : "are");
   if (answer->others)
     buffer_add_string (out, "Rows of other users are left out.\n");
   if (answer->broken)

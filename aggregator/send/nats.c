@@ -37,6 +37,7 @@ nats_load (struct nats *nats, struct error *error)
     SYMBOL (request, "natsConnection_Request"),
     SYMBOL (flush, "natsConnection_FlushTimeout"),
     SYMBOL (last_error, "natsConnection_GetLastError"),
+    SYMBOL (thread_error, "nats_GetLastError"),
     SYMBOL (message_data, "natsMsg_GetData"),
     SYMBOL (message_length, "natsMsg_GetDataLength"),
     SYMBOL (message_destroy, "natsMsg_Destroy"),

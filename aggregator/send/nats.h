@@ -35,6 +35,7 @@ struct nats {
                   const void *bytes, int length, int64_t ms);
   int (*flush) (struct nats_connection *connection, int64_t ms);
   int (*last_error) (struct nats_connection *connection, const char **text);
+  const char *(*thread_error) (int *status); /* of the last call in this thread */
   const char *(*message_data) (const struct nats_message *message);
   int (*message_length) (const struct nats_message *message);
   void (*message_destroy) (struct nats_message *message);

@@ -56,7 +56,8 @@ send_posts (const struct send_options *options)
 {
   const struct send_type *type = types[options->type];
 
-  return type->pack && (!type->deliver || !*options->url || strncmp (options->url, "http", 4) == 0);
+  return type->pack && !*options->folder &&
+         (!type->deliver || !*options->url || strncmp (options->url, "http", 4) == 0);
 }
 
 bool
@@ -220,6 +221,15 @@ static const struct option options[] = {
     .help =
         "When the receiver was away, what it took in the last so long before is sent once more: for those that keep it "
         "in memory first, such as VictoriaMetrics. Prometheus needs none." },
+  { "", "folder", NULL, OPTION_PATH, AT (folder),
+    .help = "Of file, and of cloudwatch with format = emf: the folder, which is there. Files in it are called "
+            "NAME-20261123T074700.123Z.jsonl, by the section's name and when they were begun." },
+  { "", "size", NULL, OPTION_SIZE, AT (size), "100M", "4k", "1T",
+    .help = "Of files: one that has so many bytes is followed by another." },
+  { "", "age", NULL, OPTION_DURATION, AT (age_ns), "24h", "1s", "8760h",
+    .help = "Of files: one that was begun so long ago is followed by another." },
+  { "", "keep", NULL, OPTION_SIZE, AT (keep), "0", "0", "1M",
+    .help = "Of files: so many are kept, and the oldest deleted. 0: all." },
 };
 
 #define OWN(name) &send_##name.own,

@@ -11,6 +11,9 @@ struct send_options {
   int type;
   char *url, *names, *groups, *nodes, *job, *labels;
   int64_t period_ns, timeout_ns, retry_ns, repeat_ns;
+  char *folder;
+  uint64_t size, keep;
+  int64_t age_ns;
   char *bearer_file, *token_file, *user, *password_file, *ca, *certificate, *key;
 };
 

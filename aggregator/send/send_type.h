@@ -79,6 +79,7 @@ struct send_type {
 #define SEND_FOR_SAMPLES "names job labels "
 #define SEND_FOR_LOGIN "user password_file "
 #define SEND_FOR_TLS "ca certificate key "
+#define SEND_FOR_FILES "folder size age keep "
 #define SEND_FOR_HTTP "bearer_file " SEND_FOR_LOGIN SEND_FOR_TLS
 
 #define SEND_NAMES "node-exporter,dcgm-exporter,synop"

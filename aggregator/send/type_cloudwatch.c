@@ -1,6 +1,7 @@
 /* Amazon CloudWatch: PutMetricData over HTTPS; or lines in its embedded metric format, to its agent or into files. */
 #include <stdlib.h>
 
+#include "aggregator/send/file_out.h"
 #include "aggregator/send/line_socket.h"
 #include "aggregator/send/send_options.h"
 #include "synop/clock.h"
@@ -21,6 +22,7 @@ struct own_options {
 struct state {
   struct cloudwatch *cloudwatch;
   struct line_socket socket;
+  struct file_out *file; /* NULL: lines go over the socket */
   struct buffer lines;
 };
 
@@ -40,6 +42,8 @@ type_open (const struct send_setting *setting)
 
   state->cloudwatch = cloudwatch_create (&own->cloudwatch, setting->options->url);
   line_socket_init (&state->socket, setting);
+  if (*setting->options->folder)
+    state->file = file_out_create (setting->name, setting->options, false);
   return state;
 }
 
@@ -50,6 +54,7 @@ type_close (void *context)
 
   cloudwatch_destroy (state->cloudwatch);
   line_socket_close (&state->socket);
+  file_out_destroy (state->file);
   buffer_free (&state->lines);
   free (state);
 }
@@ -100,7 +105,8 @@ type_deliver (void *context, const struct send_load *load, size_t *count, struct
   buffer_clear (&state->lines);
   cloudwatch_put_lines (state->cloudwatch, load->samples, load->count, &state->lines);
   if (state->lines.length)
-    verdict = line_socket_write (&state->socket, &state->lines, answer);
+    verdict = state->file ? file_out_write (state->file, &state->lines, answer)
+                          : line_socket_write (&state->socket, &state->lines, answer);
   return verdict == SEND_TAKEN ? cloudwatch_lines_taken (state->cloudwatch, answer) : verdict;
 }
 
@@ -111,11 +117,21 @@ type_check (const struct send_options *options, const void *context, struct erro
 {
   const struct own_options *own = context;
 
-  if ((own->format == FORMAT_EMF) == send_posts (options))
-    return error_set (error, own->format == FORMAT_EMF
-                                 ? "url: must be given, tcp://127.0.0.1:25888 of CloudWatch's agent"
-                                 : "format: must be emf, for a url that is no http");
+  bool emf = own->format == FORMAT_EMF, lines = *options->folder || !send_posts (options);
+
+  if (*options->folder && *options->url)
+    return error_set (error, "folder: goes with no url");
+  if (emf && !lines)
+    return error_set (error, "url: must be given, tcp://127.0.0.1:25888 of CloudWatch's agent; or folder");
+  if (!emf && lines)
+    return error_set (error, "format: must be emf, for %s", *options->folder ? "a folder" : "a url that is no http");
   return cloudwatch_check (&own->cloudwatch, send_names (options), error);
+}
+
+static const char *
+type_target (const struct send_setting *setting)
+{
+  return *setting->options->folder ? setting->options->folder : setting->options->url;
 }
 
 static const char *const formats[] = { [FORMAT_REQUEST] = "request", [FORMAT_EMF] = "emf", NULL };
@@ -124,14 +140,15 @@ static const char *const formats[] = { [FORMAT_REQUEST] = "request", [FORMAT_EMF
 #define AT(member) .offset = offsetof (struct own_options, cloudwatch.member)
 static const struct option options[] = {
   { "", "format", NULL, OPTION_CHOICE, offsetof (struct own_options, format), "request", .choices = formats,
-    .help = "Of cloudwatch: request: posted to the service; emf: lines in its embedded metric format, to its agent." },
+    .help = "Of cloudwatch: request: posted to the service; emf: lines in its embedded metric format, to its agent, "
+            "or into files." },
   CLOUDWATCH_OPTIONS ("", FLAG, AT, 0, "Of cloudwatch: "),
 };
 
 const struct send_type send_cloudwatch = {
   .name = "cloudwatch",
   .schemes = "http https tcp udp unix unixgram",
-  .shared = "names labels " SEND_FOR_TLS,
+  .shared = "names labels " SEND_FOR_TLS SEND_FOR_FILES,
   .own = { options, sizeof options / sizeof options[0], sizeof (struct own_options) },
   .names = CLOUDWATCH_NAMES,
   .period_ns = 10 * NS_PER_S,
@@ -147,5 +164,6 @@ const struct send_type send_cloudwatch = {
   .pack = type_pack,
   .prepare = type_prepare,
   .judge = type_judge,
+  .target = type_target,
   .deliver = type_deliver,
 };

@@ -176,7 +176,8 @@ influx_check (const struct send_options *options, const void *own, struct error 
     return *influx->bucket || *influx->database ? error_set (error, "url: has no bucket or database, over a socket")
                                                 : 0;
   if (!*influx->bucket == !*influx->database)
-    return error_set (error, "bucket: must be given, or database for InfluxDB 1");
+    return error_set (error, *influx->bucket ? "bucket: goes with no database: that is for InfluxDB 1"
+                                             : "bucket: must be given, or database for InfluxDB 1");
   return 0;
 }
 

@@ -85,7 +85,11 @@ fail (struct nats_state *state, struct send_answer *answer, int status)
 
   if (state->connection)
     state->nats.last_error (state->connection, &more);
-  snprintf (answer->text, sizeof answer->text, "%.100s: %.60s%s%.80s", state->setting->options->url,
+  else
+    more = state->nats.thread_error (NULL);
+  if (more && *more == '(' && strstr (more, "): ")) /* where in libnats */
+    more = strstr (more, "): ") + strlen ("): ");
+  snprintf (answer->text, sizeof answer->text, "%.80s: %.40s%s%.120s", state->setting->options->url,
             state->nats.status_text (status), more && *more ? ": " : "", more ? more : "");
   disconnect (state);
   return SEND_AGAIN;

@@ -180,8 +180,11 @@ look_at_node (struct trace_desk *desk, struct trace_order *order, struct traced_
 static void
 note_listed (struct trace_desk *desk, struct trace_order *order, int64_t wall_ns)
 {
+  struct trace_sum sum = trace_order_sum (order);
+
   trace_line_listed (order);
-  if (order->request.kind == TRACE_BEGIN && trace_order_sum (order).processes > 0)
+  order->begun = order->request.kind == TRACE_BEGIN && sum.processes > sum.failed;
+  if (order->begun)
     trace_event (&desk->options, order, EVENT_TRACE_BEGUN, wall_ns);
 }
 
@@ -196,7 +199,7 @@ settle (struct trace_desk *desk, struct trace_order *order, size_t waited)
     note_listed (desk, order, wall_ns);
   if (order->open == 0) {
     trace_line_end (order);
-    if (order->request.kind == TRACE_BEGIN && trace_order_sum (order).processes > 0)
+    if (order->begun)
       trace_event (&desk->options, order, EVENT_TRACE_ENDED, wall_ns);
     free_order (desk, order);
   }

@@ -39,6 +39,7 @@ struct trace_order {
   int64_t start_ns;                           /* cluster time */
   struct traced_node *nodes;                  /* in order of names */
   size_t node_count, waiting, open;           /* nodes that have not listed what was found; that have not ended */
+  bool begun;                                 /* event trace_begun was reported */
   struct trace_reader *reader;                /* NULL: who asked has left */
 };
 

@@ -16,6 +16,7 @@
 
 #include "synop/file.h"
 
+#define EXTRA_FD 3
 #define ABOVE 10 /* what the child dups onto */
 
 /* The calls themselves: those of the C library also change other threads, which are not in this process. */
@@ -57,9 +58,9 @@ child_become (const struct child_program *program, const int ends[3], pid_t pare
   if (program->output &&
       dup2 (open (program->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), STDOUT_FILENO) < 0)
     _exit (CHILD_CANNOT);
-  if (program->extra > 0 && dup2 (program->extra, CHILD_EXTRA) < 0)
+  if (program->extra > 0 && dup2 (program->extra, EXTRA_FD) < 0)
     _exit (CHILD_CANNOT);
-  syscall (SYS_close_range, program->extra > 0 ? CHILD_EXTRA + 1u : CHILD_EXTRA + 0u, UINT32_MAX, 0);
+  syscall (SYS_close_range, program->extra > 0 ? EXTRA_FD + 1u : EXTRA_FD + 0u, UINT32_MAX, 0);
   execvpe (program->path ? program->path : program->words[0], (char *const *) (uintptr_t) program->words,
            program->environment ? program->environment : environ);
   _exit (errno == ENOENT ? CHILD_ABSENT : CHILD_CANNOT);

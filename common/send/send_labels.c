@@ -36,8 +36,9 @@ send_extra_next (const char **at, struct send_extra *extra, struct error *error)
   snprintf (extra->name, sizeof extra->name, "%.*s", (int) (equals - *at), *at);
   snprintf (extra->value, sizeof extra->value, "%.*s", (int) (length - (size_t) (equals - *at) - 1), equals + 1);
   if (!is_label_name (extra->name))
-    return error_set (error, "\"%s\" is no name of a label: letters, digits and _, none of the first two both _",
-                      extra->name);
+    return error_set (
+        error, "\"%s\" is no name of a label: it has letters, digits and _, and begins with no digit, nor with __",
+        extra->name);
   if (strcmp (extra->name, "instance") == 0 || strcmp (extra->name, "job") == 0)
     return error_set (error, "\"%s\" is the node's name, or the option job", extra->name);
   *at += length;

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define CHILD_EXTRA 3
 /* Exit codes: this user may not be become; it could not be started; there is no such program. */
 enum { CHILD_FORBIDDEN = 125, CHILD_CANNOT = 126, CHILD_ABSENT = 127 };
 
@@ -28,7 +27,7 @@ struct child_program {
   char *const *environment; /* NULL: ours */
   bool listens;             /* its standard input is a pipe; else /dev/null */
   bool shares_error;        /* its standard error is ours */
-  int extra;                /* descriptor that it gets as CHILD_EXTRA; 0: none */
+  int extra;                /* descriptor that it gets as 3; 0: none */
   /* As this user, with these groups alone and no way to other rights; NULL: ours. Without the right to that it cannot start. */
   const struct child_user *user;
   const char

@@ -42,7 +42,7 @@ answer_once (const char *path, const struct query *query, struct timed *timed, s
   int result = file ? query_answer (file, query, clock_wall (), &answer, &key, error) : -1;
 
   if (result == 0) {
-    query_write_json (&out, &answer);
+    query_write_json (&out, &answer, NULL, NULL);
     keep_least (&timed->best_ns, clock_monotonic () - begin);
     keep_least (&timed->cpu_ns, cpu () - used);
     timed->bytes = out.length;

@@ -8,6 +8,8 @@
 #include "agent/traces/peer.h"
 #include "agent/traces/trace_text.h"
 
+#define FILE_KEY "\nACTIVITIES_LOG_FILE="
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 static void
@@ -25,8 +27,7 @@ read_texts (const char *text)
     trace_path_kineto (path, 12, other);
   }
   if (trace_config_check (TRACES_KINETO, text, NULL) == 0 &&
-      trace_config (answer, &request, "/a/b", 0, 10000000000) > 0 &&
-      strstr (strstr (answer, "LOG_FILE=") + 1, "LOG_FILE="))
+      trace_config (answer, &request, "/a/b", 0, 10000000000) > 0 && strstr (strstr (answer, FILE_KEY) + 1, FILE_KEY))
     abort (); /* the file is ours to name */
   peer_parse_status (&peer, text);
 }

@@ -6,10 +6,13 @@ import threading
 
 
 class Nats:
-    """What comes on `subject`: a list of (subject, bytes); after the server was away, from when it is there again."""
+    """What comes on `subject`: a list of (subject, bytes); after the server was away, from when it is there again. `tls`: a
+    context of ssl."""
 
-    def __init__(self, port, subject, **login):
-        self.port, self.subject, self.login = port, subject, login
+    tls = None
+
+    def __init__(self, port, subject, tls=None, **login):
+        self.port, self.subject, self.tls, self.login = port, subject, tls, login
         self.messages = []
         self.ready, self.end = threading.Event(), False
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -19,6 +22,9 @@ class Nats:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
         file = connection.makefile("rb")
         assert file.readline().startswith(b"INFO ")
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_hostname="127.0.0.1")
+            file = connection.makefile("rb")
         login = {"verbose": False, "pedantic": False, "name": "test", "headers": True, "no_responders": True} | self.login
         connection.sendall(b"CONNECT " + json.dumps(login).encode() + b"\r\nPING\r\n")
         line = file.readline()

@@ -137,4 +137,4 @@ class Collector:
         found = [times for (resource, its, own), times in list(self.taken.items())
                  if its == name and dict(resource)["host.name"] == node and more.items() <= dict(own).items()]
         assert len(found) <= 1, (name, more)
-        return {at // 1_000_000: point.value for at, point in found[0].items()} if found else {}
+        return {at // 1_000_000: point.value for at, point in list(found[0].items())} if found else {}

@@ -377,10 +377,13 @@ def test_thousand_requests(shown):
 
 
 def children_of(pid):
+    """But for the one that waits for the next question."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):
-            found += (task / "children").read_text().split()
+            for child in (task / "children").read_text().split():
+                if pathlib.Path(f"/proc/{child}/comm").read_text() not in ("synop-waits\n", "exe\n"):
+                    found.append(child)
     return found
 
 
@@ -424,6 +427,30 @@ def test_child_breaks(shown):
     assert signal_children(cluster.aggregator.pid, signal.SIGKILL, 30, 5) >= 5
     worker.join()
     assert len(statuses) == 20 and 500 in statuses and set(statuses) == {200, 500}, statuses
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
+
+
+def waiting_child(pid):
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            for child in (task / "children").read_text().split():
+                if pathlib.Path(f"/proc/{child}/comm").read_text() == "synop-waits\n":
+                    return child
+    return None
+
+
+def test_child_waits(shown):
+    """One child is there before it is asked, and answers; where it was ended meanwhile, another does."""
+    cluster, url = shown
+    pid = cluster.aggregator.pid
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
+    wait_until(lambda: waiting_child(pid), "a child that waits", 60)
+    first = waiting_child(pid)
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
+    wait_until(lambda: waiting_child(pid) not in (None, first), "another one", 60)
+    second = waiting_child(pid)
+    os.kill(int(second), signal.SIGKILL)
+    wait_until(lambda: pathlib.Path(f"/proc/{second}/stat").read_text().split()[2] == "Z", "its end", 60)
     assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
 
 

@@ -207,6 +207,8 @@ def test_pictures(ran, tmp_path):
 MISTAKES = (
     (["lod.load_1"], 2, 'no node has a metric "lod.load_1"; near are load.load_1'),
     (["user"], 2, "several groups"),
+    (["load"], 2, '"load" is a group of metrics: load.load_1, load.load_15, load.load_5'),
+    (["memory_info.used / load"], 2, '"load" is a group of metrics'),
     (["load.load_1", "--step", "0"], 2, "[query] step (command line)"),
     (["load.load_1", "--step", "-5s"], 2, "[query] step (command line)"),
     (["load.load_1", "--step", "2h"], 2, "no longer than the interval"),

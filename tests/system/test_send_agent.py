@@ -87,6 +87,7 @@ def test_each_value_is_sent_once(cluster):
         pid = child(agent)
         assert "libcurl" in pathlib.Path(f"/proc/{pid}/maps").read_text()
         assert "libcurl" not in pathlib.Path(f"/proc/{agent.pid}/maps").read_text()
+        wait_until(lambda: sampled(cluster) != sent(watch), "a value that was not posted yet")
         agent.signal(signal.SIGTERM)
         assert agent.wait() == 0
         assert not pathlib.Path(f"/proc/{pid}").exists()

@@ -226,6 +226,8 @@ def test_what_is_refused_is_dropped_alone(cluster):
     ("url = tcp://h:1", "format: must be emf, for a url that is no http"),
     ("format = emf", "url: must be given, tcp://127.0.0.1:25888"),
     ("bearer_file = /x", "bearer_file"),
+    ("folder = /x", "format: must be emf, for a folder"),
+    ("format = emf\nfolder = /x\nurl = tcp://h:1", "folder: goes with no url"),
 ])
 def test_options_that_are_wrong(cluster, bad, words):
     done = cluster.start("aggregator", "aggregator", "-c", cluster.write("a.ini", f"[send x]\ntype = cloudwatch\n{bad}\n"), "--history",
@@ -237,6 +239,15 @@ def test_a_set_for_cloudwatch_is_none_for_prometheus(cluster):
     done = cluster.start("aggregator", "aggregator", "-c", cluster.write("a.ini", "[send x]\nurl = http://h/\nnames = gpumon\n"),
                          "--history", cluster.history)
     assert done.wait() == 2 and "is no name for Prometheus" in done.log(), done.log()
+
+
+def values_of(lines, name, node):
+    """{second: {value: how often}}, of lines in the embedded metric format."""
+    found = collections.defaultdict(collections.Counter)
+    for line in list(lines):
+        if line.get("instance") == node and name in line:
+            found[line["_aws"]["Timestamp"] // 1000].update(line[name])
+    return found
 
 
 class Agent:
@@ -276,12 +287,7 @@ class Agent:
         self.server.close()
 
     def values(self, name, node):
-        """{second: {value: how often}}"""
-        found = collections.defaultdict(collections.Counter)
-        for line in list(self.lines):
-            if line.get("instance") == node and name in line:
-                found[line["_aws"]["Timestamp"] // 1000].update(line[name])
-        return found
+        return values_of(self.lines, name, node)
 
 
 def test_lines_for_the_agent(cluster):
@@ -298,6 +304,29 @@ def test_lines_for_the_agent(cluster):
         assert about["Namespace"] == "synop" and about["Dimensions"] == [["instance"]]
         assert {one["Name"] for one in about["Metrics"]} == {"synop_load_load_1", "synop_load_load_5", "synop_load_load_15"}
         assert sender(cluster, "cw")["dropped"] == 0
+
+
+def test_lines_in_files(cluster):
+    """All values, in whole lines of plain text, in files that are begun anew by size; also after kill -9."""
+    folder = cluster.folder / "emf"
+    folder.mkdir()
+    config = (f"[history]\nchunk_time = 500ms\n[send emf]\ntype = cloudwatch\nformat = emf\nfolder = {folder}\nsize = 4k\nperiod = 200ms\n"
+              f"resolution = 1\n{ALLOW}\n")
+
+    def lines():
+        text = "".join(path.read_text() for path in sorted(folder.glob("emf-*.jsonl")))
+        return [parse_line(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+
+    cluster.start_aggregator(config=config)
+    cluster.start_nodes("n1")
+    wait_until(lambda: len(list(folder.iterdir())) > 1, "two files")
+    cluster.aggregator.kill()
+    cluster.start_aggregator(config=config)
+    want = wanted(cluster)
+    wait_until(lambda: all(not want[at] - values_of(lines(), "synop_load_load_1", "n1")[at] for at in sorted(want)[:-1]), "all values")
+    assert sender(cluster, "emf")["url"] == str(folder) and sender(cluster, "emf")["dropped"] == 0
+    cluster.aggregator.stop()
+    assert all(path.read_text().endswith("\n") for path in folder.iterdir())
 
 
 def test_dry_run(cluster):

@@ -243,7 +243,7 @@ def test_influx_2(cluster):
 
 @pytest.mark.parametrize("bad, words", [
     ("type = influx\nurl = http://h", "bucket: must be given, or database"),
-    ("type = influx\nurl = http://h\nbucket = b\ndatabase = d", "bucket: must be given, or database"),
+    ("type = influx\nurl = http://h\nbucket = b\ndatabase = d", "bucket: goes with no database"),
     ("type = influx\nurl = udp://h:1\nbucket = b", "url: has no bucket or database, over a socket"),
     ("type = influx\nurl = ftp://h", "url: must begin with http:// or https:// or udp:// or tcp:// or unix:// or unixgram://"),
     ("type = influx\nurl = http://h\ndatabase = d\nprotocol = 1.0", "protocol: type influx has no such option"),

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import time
 
 import pytest
@@ -15,6 +16,7 @@ from lib.programs import wait_until
 from lib.receivers import away_seconds, free_port
 from lib.sent_lines import sender
 from test_send import history
+from test_send_secure import papers  # pylint: disable=unused-import
 
 PATH = shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin")
 pytestmark = pytest.mark.skipif(not PATH, reason="there is no nats-server here")
@@ -125,7 +127,7 @@ def test_as_cc_metric_store_reads_it(cluster, served):
     server.process.kill()
     gone = int(time.time())
     wait_until(lambda: sender(cluster)["error"].startswith(server.url), "an error")
-    time.sleep(away_seconds() / 2)
+    time.sleep(away_seconds())
     server.start()
     wait_until(lambda: sender(cluster)["error"] == "", "it goes on")
     cluster.aggregator.kill()
@@ -170,6 +172,30 @@ def test_who_may_not(cluster, served):
     server.start()
     cluster.wait_counter("samples_sent", 150)
     check_whole(cluster, lambda: stored(server), "n1")
+
+
+def test_tls(cluster, served, papers):  # pylint: disable=redefined-outer-name
+    """Both show certificates. A server that cannot be checked gets nothing, nor one whose certificate is another host's; who shows
+    none is let nowhere: the words say so, and what waits is sent when it is mended."""
+    context = ssl.create_default_context(cafile=papers / "ca.pem")
+    context.load_cert_chain(papers / "client.pem", papers / "client.key")
+    server, reader = served("--tlsverify", "--tlscert", str(papers / "server.pem"), "--tlskey", str(papers / "server.key"), "--tlscacert",
+                            str(papers / "ca.pem"), tls=context)
+    trusted, shown = f"ca = {papers}/ca.pem", f"certificate = {papers}/client.pem\nkey = {papers}/client.key"
+    good = section(server, f"{trusted}\n{shown}").replace("nats://", "tls://")
+    cluster.start_aggregator(config=section(server, shown))
+    cluster.start_nodes("n1")
+    for config, words in ((section(server, shown), ["certificate"]), (section(server, trusted), []),
+                          (good.replace("127.0.0.1", "localhost"), ["hostname mismatch", "localhost"])):
+        cluster.write("aggregator.ini", config)
+        cluster.aggregator.signal(signal.SIGHUP)
+        wait_until(lambda: sender(cluster)["error"] and all(word in sender(cluster)["error"] for word in words), f"an error with {words}")  # pylint: disable=cell-var-from-loop
+        print(sender(cluster)["error"])
+        assert sender(cluster)["sent"] == sender(cluster)["dropped"] == 0
+    cluster.write("aggregator.ini", good)
+    cluster.aggregator.signal(signal.SIGHUP)
+    cluster.wait_counter("samples_sent", 100)
+    check_whole(cluster, reader.lines, "n1")
 
 
 def test_a_server_that_hangs(cluster, served):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from lib.otlp import PB, Collector
-from lib.programs import wait_until
+from lib.programs import LIMIT, wait_until
 from test_send import history, sender, values
 
 
@@ -17,7 +17,14 @@ def section(collector, more="", groups="load,cpu_usage,memory_info"):
 def check_whole(cluster, collector, node):
     want = history(cluster, "load", "load_1", node)
     assert want
-    wait_until(lambda: want.keys() <= values(collector.find("synop_load_load_1", node)).keys(), f"{len(want)} samples of {node}")
+
+    def missing():
+        return want.keys() - values(collector.find("synop_load_load_1", node)).keys()
+
+    end = time.monotonic() + LIMIT
+    while missing() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not missing(), f"{len(missing())} of {len(want)} samples of {node}: {sorted(missing())[:5]}"
     got = values(collector.find("synop_load_load_1", node))
     assert all(got[ms] in want[ms] for ms in want)
 

@@ -9,6 +9,8 @@ import subprocess
 import time
 
 import pytest
+from lib.cluster import read_key
+from lib.peers import AggregatorPeer
 from lib.programs import BUILD, run, time_ns, wait_until
 from lib.traced_node import (BEGIN, BEGUN, DONE, ENDED, FAILED, FOUND, GOES_ON, LIST, MORE, REFUSED, S, STATE, UNREGISTERED,
                              TracedNode, record)
@@ -85,7 +87,7 @@ def both(pids):
 
 
 def test_all_begin_at_one_instant(cluster, nodes):
-    """Of nodes whose clocks began hours apart: the same instant in true time, to 2 ms; the table, the events."""
+    """Of nodes whose clocks began hours apart: the same instant in true time, as far as the clocks are known; the table, the events."""
     start(cluster)
     made = [nodes("n1", both({11: 0, 12: 1}), ahead=3600.25), nodes("n2", both({21: 2}), ahead=-7.5),
             nodes("n3", both({31: 3, 32: 4}), ahead=86400.0)]
@@ -95,9 +97,9 @@ def test_all_begin_at_one_instant(cluster, nodes):
                  "--set", "PROFILE_WITH_STACK=true ACTIVITY_TYPES=cpu_op,kernel", "--wait")
     requests = [node.requests[0] for node in made]
     true = [request.start_ns - node.ahead_ns for request, node in zip(requests, made)]
-    assert max(true) - min(true) < 2_000_000, true
+    assert max(true) - min(true) < 4_500_000, true  # each right to 2 ms
     wall = time.time_ns() - time.monotonic_ns()
-    assert abs(true[0] + wall - before - 3 * S) < 2 * S
+    assert 3 * S - S // 10 < true[0] + wall - before < 60 * S
     for request in requests:
         assert (request.kind, request.job, request.tool, request.user) == (BEGIN, "77", "kineto", "root")
         assert (request.ranks, request.limit, request.duration_ns, request.iterations) == ([0, 1, 2, 3, 9], 7, S // 4, 0)
@@ -106,7 +108,7 @@ def test_all_begin_at_one_instant(cluster, nodes):
     assert [row[:4] for row in rows[1:]] == [["0", "n1", "11", "there"], ["1", "n1", "12", "there"], ["2", "n2", "21", "there"],
                                              ["3", "n3", "31", "there"], ["4", "n3", "32", "there"]]
     begun = [time_ns(row[4]) for row in rows[1:]]
-    assert max(begun) - min(begun) < 2_000_000 and all(row[-1].startswith("/shared/77/n") for row in rows[1:])
+    assert max(begun) - min(begun) < 4_500_000 and all(row[-1].startswith("/shared/77/n") for row in rows[1:])
     begun = cluster.wait_event("trace_begun", job_id="77")
     assert begun["processes"] == 5 and "asked for by root" in begun["detail"]
     ended = cluster.wait_event("trace_ended", job_id="77")
@@ -317,3 +319,62 @@ def test_wrong_questions(cluster, nodes, arguments, words):
     start(cluster)
     wait_jobs(cluster, [nodes("n1", both({11: 0}))])
     assert words in trace(cluster, *arguments, code=1).stderr
+
+
+# ---- the agent, asked by an aggregator that is played here ----
+
+
+def ask(peer, hello, routing, *, request=9, session=None, kind=BEGIN, job="77", tool="kineto"):
+    peer.send(routing, 35, session or hello.session, request, kind, job, "ana", tool, "", "/tmp/{pid}", [], 0, 1, S, 0)
+
+
+def answers(peer, request=9):
+    return [message for _, message in peer.messages if message[1] == 6 and message[3] == request]
+
+
+@pytest.fixture
+def peer(cluster):
+    keys = cluster.keys_of("n1")
+    users = {read_key(keys / "agent.pub"): "n1"}
+    secret, public = read_key(cluster.master / "aggregator.key"), read_key(cluster.master / "aggregator.pub")
+    with AggregatorPeer(secret, public, users) as made:
+        cluster.endpoint = made.endpoint
+        yield made
+
+
+def start_agent(cluster, peer, config=""):
+    cluster.start_agent("n1", period="100ms", config=config)
+    peer.wait(peer.hellos, "a hello")
+    routing = next(routing for routing, message in peer.messages if message[1] == 1)
+    return peer.hellos()[0], routing
+
+
+def test_an_agent_that_has_it_off(cluster, peer):
+    """It says so; what is of another session, or broken, is passed over."""
+    hello, routing = start_agent(cluster, peer)
+    ask(peer, hello, routing, request=7, session=hello.session + 1)
+    peer.send(routing, 35, hello.session, 8, 9, "", "", "", "", "", [], 0, 0, 0, 0)
+    ask(peer, hello, routing)
+    peer.wait(lambda: answers(peer), "an answer")
+    session, _, progress, error, records = answers(peer)[0][2:7]
+    assert (session, progress, records) == (hello.session, REFUSED, []) and "[traces] enabled" in error
+    assert not answers(peer, 7) and not answers(peer, 8)
+
+
+def test_an_agent_without_such_a_job(cluster, peer):
+    """Each request has an end; it is answered again when it is asked for again, and not begun anew."""
+    hello, routing = start_agent(cluster, peer, f"[traces]\nenabled = yes\nsocket = {cluster.folder}/dynolog\n")
+    ask(peer, hello, routing)
+    peer.wait(lambda: answers(peer), "an answer")
+    first = answers(peer)[-1]
+    assert first[4] == DONE and first[6][0][4] == FAILED and first[6][0][9]
+    ask(peer, hello, routing, kind=STATE)
+    peer.wait(lambda: len(answers(peer)) > 1, "the answer again")
+    assert answers(peer)[-1] == first
+    ask(peer, hello, routing, request=10, kind=STATE)
+    ask(peer, hello, routing, request=11, tool="strace")
+    ask(peer, hello, routing, request=12, kind=LIST)
+    peer.wait(lambda: all(answers(peer, request) for request in (10, 11, 12)), "answers")
+    assert answers(peer, 10)[0][4] == REFUSED and "restarted" in answers(peer, 10)[0][5]
+    assert answers(peer, 11)[0][4] == REFUSED and "strace" in answers(peer, 11)[0][5]
+    assert answers(peer, 12)[0][4:] == [DONE, "", []]

@@ -13,8 +13,9 @@ usage_of_small (void **state)
   sampled_open (&sampled, &sampler_cpu_usage, ROOT_SMALL);
   for (int i = 0; i < 2; i++) {
     assert_int_equal (sampled_again (&sampled), 0);
-    assert_int_equal (sampled.table.rows, 4);                           /* not the line of all CPUs */
-    assert_uint (&sampled, "0", "busy", 1030 + 10 + 500 + 1 + 20 + 11); /* guests are in user and nice */
+    assert_int_equal (sampled.table.rows, 4); /* not the line of all CPUs */
+    assert_uint (&sampled, "0", "busy",
+                 10000 * (1030 + 10 + 500 + 1 + 20 + 11)); /* in us; guests are in user and nice */
     assert_uint (&sampled, "0", "user", 1030);
     assert_uint (&sampled, "0", "nice", 10);
     assert_uint (&sampled, "0", "system", 500);
@@ -75,7 +76,7 @@ usage_of_odd (void **state)
   assert_int_equal (sampled_again (&sampled), 0);
   assert_int_equal (sampled.table.rows, 2);
   assert_uint (&sampled, "0", "io_wait", 7);
-  assert_uint (&sampled, "0", "busy", 61); /* of what the kernel tells */
+  assert_uint (&sampled, "0", "busy", 610000); /* of what the kernel tells */
   assert_missing (&sampled, "0", "irq");
   assert_missing (&sampled, "0", "guest_nice");
   assert_missing (&sampled, "7", "io_wait"); /* "x9" */
@@ -107,6 +108,46 @@ usage_without_a_source (void **state)
   assert_int_equal (sampled_again (&sampled), 0);
   assert_string_equal (sampled.table.error, "");
   assert_uint (&sampled, "0", "idle", 4);
+  sampled_close (&sampled);
+  scratch_free (&scratch);
+}
+
+/* A CPU cannot be busy for longer than went by; nothing of what was counted is lost. */
+static void
+usage_is_a_share_of_time (void **state)
+{
+  /* Of a busy CPU, of one that was lent to others and has it counted all at once, of one that comes late. */
+  static const struct {
+    int64_t ms;
+    const char *text;
+    uint64_t busy[3]; /* us, in all; 0: not there */
+  } samples[] = {
+    { 1000, "cpu0 100 0 50 7\ncpu1 40 0 0 9\n", { 1500000, 400000 } },
+    { 2000, "cpu0 200 0 56 7\ncpu1 50 0 0 99\n", { 2500000, 500000 } }, /* 106 ticks in 1 s */
+    { 3001, "cpu0 290 0 60 7\ncpu1 50 0 0 99 0 0 0 300\ncpu2 5 0 0 0\n", { 3500000, 1501000, 50000 } },
+    { 4001, "cpu0 390 0 60 8\ncpu1 50 0 0 199 0 0 0 300\ncpu2 6 0 0 0\n", { 4500000, 2501000, 60000 } },
+    { 6001, "cpu0 390 0 60 208\ncpu2 7 0 0 0\n", { 4500000, 0, 70000 } },
+    { 7001, "cpu0 390 0 60 308\ncpu1 55 0 0 199 0 0 0 300\n", { 4500000, 3550000 } }, /* it was away: as it is */
+  };
+  struct sampled sampled = { 0 };
+  struct scratch scratch;
+
+  (void) state;
+  scratch_init (&scratch);
+  scratch_write (&scratch, "/proc/stat", samples[0].text);
+  sampled_open (&sampled, &sampler_cpu_usage, scratch.root);
+  for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    scratch_write (&scratch, "/proc/stat", samples[i].text);
+    sampled.table.monotonic_ns = samples[i].ms * 1000000;
+    sampled_again (&sampled);
+    for (int cpu = 0; cpu < 3; cpu++) {
+      const char label[2] = { (char) ('0' + cpu), '\0' };
+      if (samples[i].busy[cpu])
+        assert_uint (&sampled, label, "busy", samples[i].busy[cpu]);
+      else
+        assert_false (sampled_has_row (&sampled, label));
+    }
+  }
   sampled_close (&sampled);
   scratch_free (&scratch);
 }
@@ -364,6 +405,7 @@ main (void)
     cmocka_unit_test (names_twice),
     cmocka_unit_test (usage_without_a_source),
     cmocka_unit_test (usage_of_fewer_cpus),
+    cmocka_unit_test (usage_is_a_share_of_time),
     cmocka_unit_test (usage_of_480_cpus),
     cmocka_unit_test (frequency_of_small),
     cmocka_unit_test (frequency_from_cpuinfo),

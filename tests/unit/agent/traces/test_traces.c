@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,8 @@ pids_of (void *context, const char *job, pid_t *pids, size_t most)
   return of_job_count;
 }
 
+static char program[128]; /* that runs as `counters`; "": this program, which is not run */
+
 static struct traces *
 open_room (const char *users, struct error *error)
 {
@@ -63,9 +66,11 @@ open_room (const char *users, struct error *error)
   struct traces_settings settings = {
     .enabled = true, .socket = socket_name, .group = (char *) "", .folders = folder, .users = (char *) users
   };
-  struct traces_options options = {
-    .node = "n1", .settings = &settings, .groups = groups, .jobs = { .job_of = job_of, .pids_of = pids_of }
-  };
+  struct traces_options options = { .node = "n1",
+                                    .settings = &settings,
+                                    .groups = groups,
+                                    .program = program,
+                                    .jobs = { .job_of = job_of, .pids_of = pids_of } };
 
   return traces_create (&options, error);
 }
@@ -525,6 +530,170 @@ test_root_runs_no_tool (void **state)
   assert_failed (&progress, "root");
 }
 
+/* A process of the job's user, which is not root. */
+static pid_t
+start_worker (void)
+{
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (getuid () == 0 && (setresgid (OTHER, OTHER, OTHER) < 0 || setresuid (OTHER, OTHER, OTHER) < 0))
+      _exit (8);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);     /* the change of the user has cleared it */
+    syscall (SYS_close_range, 3u, ~0u, 0); /* the room's socket is among them */
+    for (;;)
+      pause ();
+  }
+  of_job[0] = pid;
+  return pid;
+}
+
+static void
+stop_worker (pid_t pid)
+{
+  kill (pid, SIGKILL);
+  waitpid (pid, NULL, 0);
+}
+
+static bool
+is_other (pid_t pid)
+{
+  char path[64];
+  struct stat status;
+
+  snprintf (path, sizeof path, "/proc/%d", (int) pid);
+  return stat (path, &status) == 0 && status.st_uid != 0;
+}
+
+static pid_t
+begin_counters (const char *script)
+{
+  struct traces_request asked = request ();
+  pid_t worker = start_worker ();
+
+  while (!is_other (worker))
+    poll (NULL, 0, 1);
+  snprintf (program, sizeof program, "%s/program", folder);
+  write_file (program, script);
+  chmod (program, 0755);
+  traces_close (traces);
+  traces = open_room ("", &(struct error){ { 0 } });
+  assert_non_null (traces);
+  asked.tool = TRACES_COUNTERS;
+  asked.start_ns = clock_monotonic ();
+  asked.config = "groups=load\nperiod=20ms";
+  begin (&asked);
+  return worker;
+}
+
+static void
+test_tool (void **state)
+{
+  pid_t worker = begin_counters ("#!/bin/sh\nid -u\nid -G\ngrep -E 'CapEff|NoNewPrivs' /proc/self/status\n"
+                                 "cat /dev/fd/3; ls /proc/self/fd | wc -l\n");
+  uid_t uid = getuid () ? getuid () : OTHER;
+  struct traces_progress progress;
+  char text[4096] = "", expected[64];
+  int fd;
+
+  (void) state;
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_int_equal (next_progress ().state, TRACES_BEGUN);
+  progress = next_progress ();
+  assert_string_equal (progress.error, "");
+  assert_int_equal (progress.state, TRACES_ENDED);
+  assert_true (progress.last);
+  fd = open (progress.path, O_RDONLY);
+  assert_true (fd >= 0 && read (fd, text, sizeof text - 1) == (ssize_t) progress.size);
+  close (fd);
+  snprintf (expected, sizeof expected, "%u\n", (unsigned) uid);
+  assert_true (strncmp (text, expected, strlen (expected)) == 0);
+  assert_non_null (strstr (text, "CapEff:\t0000000000000000\n"));
+  assert_non_null (strstr (text, "NoNewPrivs:\t1\n"));
+  assert_non_null (strstr (text, "node = n1\nperiod = 20000us\ncount = 51\n"));
+  assert_non_null (strstr (text, "[group load]\nperiod = 20000us\n[group memory_info]\nenabled = no\n"));
+  stop_worker (worker);
+}
+
+static void
+test_tool_fails (void **state)
+{
+  pid_t worker = begin_counters ("#!/bin/sh\necho one >&2; echo the last word >&2; exit 3\n");
+  struct traces_progress progress;
+
+  (void) state;
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_int_equal (next_progress ().state, TRACES_BEGUN);
+  progress = next_progress ();
+  assert_failed (&progress, "exit code 3: ");
+  assert_failed (&progress, "the last word");
+  stop_worker (worker);
+}
+
+/* What a tool has started ends with it. */
+static void
+test_tool_ends (void **state)
+{
+  pid_t worker = begin_counters ("#!/bin/sh\nsleep 600 & echo $!\nwait\n");
+  struct traces_progress progress;
+  char text[32] = "";
+  int fd;
+
+  (void) state;
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_BEGUN);
+  for (int i = 0; i < LIMIT_MS / 10 && !strchr (text, '\n'); i++) {
+    fd = open (progress.path, O_RDONLY);
+    if (fd >= 0 && read (fd, text, sizeof text - 1) < 0)
+      text[0] = 0;
+    if (fd >= 0)
+      close (fd);
+    poll (NULL, 0, 10);
+  }
+  assert_true (atoi (text) > 1);
+  traces_cancel (traces, last_id);
+  progress = next_progress ();
+  assert_failed (&progress, "cancelled");
+  for (int i = 0; i < LIMIT_MS / 10 && kill (atoi (text), 0) == 0; i++) {
+    char path[64], stat[256] = "";
+
+    snprintf (path, sizeof path, "/proc/%d/stat", atoi (text));
+    fd = open (path, O_RDONLY);
+    if (fd < 0 || read (fd, stat, sizeof stat - 1) <= 0 || strstr (stat, ") Z")) { /* nobody may wait for it here */
+      if (fd >= 0)
+        close (fd);
+      stop_worker (worker);
+      return;
+    }
+    close (fd);
+    poll (NULL, 0, 10);
+  }
+  stop_worker (worker);
+  fail_msg ("process %s still runs", text);
+}
+
+static void
+test_tool_is_absent (void **state)
+{
+  struct traces_request asked = request ();
+  pid_t worker = start_worker ();
+  struct traces_progress progress;
+
+  (void) state;
+  while (!is_other (worker))
+    poll (NULL, 0, 1);
+  asked.tool = TRACES_NSYS;
+  asked.start_ns = clock_monotonic ();
+  begin (&asked);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  progress = next_progress ();
+  if (progress.state == TRACES_FAILED) /* it may be there */
+    assert_failed (&progress, "nsys");
+  stop_worker (worker);
+}
+
 /* ---- hostile ---- */
 
 static int
@@ -621,6 +790,10 @@ main (void)
     WITH_ROOM (test_late),
     WITH_ROOM (test_malformed),
     WITH_ROOM (test_root_runs_no_tool),
+    WITH_ROOM (test_tool),
+    WITH_ROOM (test_tool_fails),
+    WITH_ROOM (test_tool_ends),
+    WITH_ROOM (test_tool_is_absent),
     WITH_ROOM (test_hostile),
     WITH_ROOM (test_users),
   };

@@ -6,7 +6,7 @@ import {format as addressOf, parse} from './address.js';
 import {addTick, addTicks, bucketsOf, stepFor} from './buckets.js';
 import {oklabOf, RAMP, RAMP_INK, stepOf} from './colours.js';
 import {createScale, niceAbove} from './scale.js';
-import {duration, format, instantOf, MISSING, parts, parseTime, scale, time} from './units.js';
+import {MISSING, duration, format, instantOf, parseTime, parts, scale, shorterOf, time} from './units.js';
 
 const plain = (text) => text.replace(/\u00a0/g, ' ');
 
@@ -128,6 +128,13 @@ test('addresses say what they mean, and take anything', () => {
   assert.deepEqual(parse(text), {name: 'cluster', params: {metric: params.metric, node: params.node, at: params.at}});
   assert.deepEqual(parse(''), {name: '', params: {}});
   assert.deepEqual(parse('#/%ff?a=%'), {name: '%ff', params: {a: '%'}});
+});
+
+test('values in little room are shorter, and never another number', () => {
+  assert.deepEqual(shorterOf('41.3\u00a0%'), ['41.3\u00a0%', '41\u00a0%', '41']);
+  assert.deepEqual(shorterOf('−12.5\u00a0GiB'), ['−12.5\u00a0GiB', '−12\u00a0GiB']);
+  assert.deepEqual(shorterOf('4.0\u00a0%'), ['4.0\u00a0%', '4.0\u00a0%', '4.0']);
+  assert.deepEqual(shorterOf('–'), ['–', '–']);
 });
 
 test('the curve goes on with ticks, in the steps of the answer', () => {

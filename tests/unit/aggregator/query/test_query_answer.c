@@ -121,19 +121,21 @@ static void
 test_rates_at_the_ends_of_a_life_are_of_what_samples_cover (void **state)
 {
   static const uint64_t every_second[] = { 23, 60, 60, 60, 7, 0, 41, 60 }, every_5_minutes[] = { 1, 0, 0, 0, 0, 1 },
-                        alone[] = { 30 };
+                        alone[] = { 30 }, before_a_gap[] = { 7, 0, 0, 60, 60, 60, 20 };
   static const double tens[] = { 0, 10, 10, 10, 10, 10, 0, 10, 10, 0 }, slow[] = { 0, 0, 0, 10, 0, 0, 0, 0, 10, 0 },
-                      one[] = { 0, 0, 10, 0, 0, 0, 0, 0, 0, 0 };
+                      one[] = { 0, 0, 10, 0, 0, 0, 0, 0, 0, 0 }, parted[] = { 0, 10, 0, 0, 10, 10, 10, 10, 0, 0 };
   struct bucket_table table = { .step_ns = MINUTE, .steps = 10, .most = 10, .rate = true };
 
   (void) state;
   add_minutes (&table, "n1", 1, every_second, 8, 1);
   add_minutes (&table, "slow", 3, every_5_minutes, 6, 300);
   add_minutes (&table, "alone", 2, alone, 1, 1); /* others have its period */
+  add_minutes (&table, "gap", 1, before_a_gap, 7, 1);
   finish (&table, INT64_MAX);
   expect_rates (&table, "n1", tens);
   expect_rates (&table, "slow", slow);
   expect_rates (&table, "alone", one);
+  expect_rates (&table, "gap", parted);
   bucket_table_free (&table);
 }
 
@@ -329,7 +331,7 @@ test_missing_values_are_empty_and_never_0 (void **state)
   answer.help = memory_string ("");
   series_sort (&answer);
   series_measure (&answer);
-  query_write_json (&text, &answer);
+  query_write_json (&text, &answer, NULL, NULL);
   expect_text (&text, "\"points\":[[0,4,3,5,2],[1,null,null,null,0],[2,null,null,null,0]]");
   query_write_csv (&text, &answer);
   expect_text (&text, "1970-01-01T00:00:01.000000000Z,n10,,,,,0\n");
