@@ -49,7 +49,7 @@ void api_read_print (struct api_read *read); /* what there is so far, and clears
 /* -1 and error: there is no answer but that. */
 typedef int api_read_fn (struct api_read *read, struct api_error *error);
 api_read_fn api_read_jobs, api_read_job, api_read_report, api_read_events, api_read_alerts, api_read_lines,
-    api_read_query;
+    api_read_query, api_read_metrics;
 
 /* The interval of the parameters `from` and `to`. */
 int api_read_interval (const struct api_read *read, int64_t *from_ns, int64_t *to_ns, struct api_error *error);

@@ -130,3 +130,25 @@ api_read_query (struct api_read *read, struct api_error *error)
   query_free (&query);
   return result;
 }
+
+/* ---- which metrics there are ---- */
+
+int
+api_read_metrics (struct api_read *read, struct api_error *error)
+{
+  const char *form = api_value (read->ask, "format");
+  struct query_metrics metrics;
+  struct error why;
+  int result = query_list (read->file, api_value (read->ask, "metric"), &metrics, &why);
+
+  if (result < 0)
+    api_error_set (error, 500, NULL, "%s", why.text);
+  else if (*form == 'j')
+    query_write_list_json (&read->out, &metrics);
+  else
+    (*form == 'c' ? query_write_list_csv : query_write_list) (&read->out, &metrics);
+  if (*form != 'j')
+    read->type = *form == 'c' ? "text/csv" : "text/plain;charset=utf-8";
+  query_metrics_free (&metrics);
+  return result;
+}

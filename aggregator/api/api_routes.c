@@ -20,6 +20,7 @@ static const char *const report_types[] = { "text/html",        "application/pdf
 static const char *const stream_types[] = { "text/event-stream", NULL };
 static const char *const encodings[] = { "values", "levels", NULL };
 static const char *const forms[] = { "json", "csv", "levels", "table", "plot", "parquet", "arrow", NULL };
+static const char *const metric_forms[] = { "json", "csv", "table", NULL };
 static const char *const list_forms[] = { "json", "lines", "table", NULL };
 static const char *const line_forms[] = { "json", "lines", NULL };
 static const char *const canvases[] = { "terminal", "png", "svg", "pdf", NULL };
@@ -41,6 +42,11 @@ static const struct api_parameter node_parameters[] = {
 
 static const struct api_parameter group_parameters[] = {
   { "group", API_GLOBS, "Only groups whose name matches one of these globs." },
+};
+
+static const struct api_parameter metric_parameters[] = {
+  { "metric", API_GLOBS, "Only metrics whose name, with or without that of the group, matches one of these globs." },
+  { "format", API_CHOICE, "json: an array; csv, table: a line each.", "json", .choices = metric_forms },
 };
 
 static const struct api_parameter query_parameters[] = {
@@ -162,6 +168,8 @@ const struct api_route api_routes[] = {
     PARAMETERS (node_parameters), "Nodes", .answer = api_answer_nodes },
   { "groups", "Groups", "The groups and metrics of the nodes that are up: units, kinds, and how many nodes have them.",
     PARAMETERS (group_parameters), "Groups", .answer = api_answer_groups },
+  { "metrics", "Metrics", "The metrics of the history: what `synop-aggregator query --list` prints.",
+    PARAMETERS (metric_parameters), "Metrics", .answer = api_answer_history, .read = api_read_metrics },
   { "query", "Query", "How a metric went: what `synop-aggregator query --format json` prints.",
     PARAMETERS (query_parameters), "QueryAnswer", .answer = api_answer_history, .read = api_read_query },
   { "now", "Now", "Values of this instant, of all nodes at once, from memory.", PARAMETERS (now_parameters), "Now",

@@ -338,14 +338,24 @@ add_times (const struct options *options, const struct query *query, int64_t now
   }
 }
 
-static int
-ask_far (const struct options *options, const struct reach *reach, const struct query *query, int64_t now_ns)
+static const char *const forms[] = {
+  [QUERY_FORMAT_TABLE] = "table", [QUERY_FORMAT_JSON] = "json",     [QUERY_FORMAT_CSV] = "csv",
+  [QUERY_FORMAT_PLOT] = "plot",   [QUERY_FORMAT_LEVELS] = "levels", [QUERY_FORMAT_PARQUET] = "parquet",
+  [QUERY_FORMAT_ARROW] = "arrow"
+};
+
+static void
+make_list (const struct options *options, struct reach_question *question)
 {
-  static const char *const forms[] = {
-    [QUERY_FORMAT_TABLE] = "table", [QUERY_FORMAT_JSON] = "json",     [QUERY_FORMAT_CSV] = "csv",
-    [QUERY_FORMAT_PLOT] = "plot",   [QUERY_FORMAT_LEVELS] = "levels", [QUERY_FORMAT_PARQUET] = "parquet",
-    [QUERY_FORMAT_ARROW] = "arrow"
-  };
+  reach_path (question, "metrics");
+  reach_parameter (question, "metric", options->metric);
+  reach_parameter (question, "format", forms[options->query_format]);
+}
+
+static void
+make_question (const struct options *options, const struct query *query, int64_t now_ns,
+               struct reach_question *question)
+{
   const struct {
     const char *key, *value;
   } given[] = { { "metric", options->metric },
@@ -362,19 +372,27 @@ ask_far (const struct options *options, const struct reach *reach, const struct 
                 { "top", options->top },
                 { "bottom", options->bottom },
                 { "format", forms[format_of (options)] } };
+
+  reach_path (question, "query");
+  for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+    reach_parameter (question, given[i].key, given[i].value);
+  add_times (options, query, now_ns, question);
+  add_look (options, question);
+}
+
+static int
+ask_far (const struct options *options, const struct reach *reach, const struct query *query, int64_t now_ns)
+{
   struct reach_question question = { 0 };
   struct buffer answer = { 0 };
   struct error error;
   int code = 1;
 
-  reach_path (&question, "query");
-  for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
-    reach_parameter (&question, given[i].key, given[i].value);
-  add_times (options, query, now_ns, &question);
-  add_look (options, &question);
   if (options->list)
-    log_error ("%s: --list reads the history, which is on the aggregator's host", reach->url);
-  else if (reach_ask (reach, &question, &answer, put_far, &error) == 0)
+    make_list (options, &question);
+  else
+    make_question (options, query, now_ns, &question);
+  if (reach_ask (reach, &question, &answer, put_far, &error) == 0)
     code = put (options, &answer);
   else
     log_error ("%s", error.text);

@@ -18,6 +18,7 @@ import time
 import pytest
 from lib import packages
 from lib.chaos import identity, split, told
+from lib.munge import MISSING
 from lib.programs import BUILD, ROOT, copy_built, copy_tree, parse_line, wait_until
 from lib.systemd_lab import SystemdHosts, lacking
 
@@ -39,7 +40,7 @@ ansible_python_interpreter=/usr/bin/python3
 ansible_ssh_private_key_file={key}
 ansible_ssh_common_args=-o UserKnownHostsFile={known}
 synop_agent_options={{"agent": {{"period": "200ms", "frame_log": "{frames}"}}}}
-synop_aggregator_options={{"history": {{"chunk_time": "1s"}}}}
+synop_aggregator_options={{"history": {{"chunk_time": "1s"}}, "http": {{"listen": "*:5580", "auth": "none"}}}}
 """
 
 
@@ -193,6 +194,39 @@ def test_commands_of_plain_users(deployment):
     epilog()
     assert m0.text("journalctl", "-t", "epilog-synop", "-o", "cat", "--no-pager") == told
     wait_until(lambda: deployment.status()["counters"]["jobs_ended"] == 1, "the end of the job")
+
+
+@pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+def test_users_of_other_hosts_ask_for_their_jobs(deployment):
+    """By client.ini alone, where the program is installed and munged runs with one key: a user for his own, SLURM's for all."""
+    m0, n1, n2 = (deployment.hosts[name] for name in ("m0", "n1", "n2"))
+    key = os.urandom(128)
+    for host in (m0, n1, n2):
+        host.put("/etc/munge/munge.key", key)
+        host.run("sh", "-c", "chown -R munge: /etc/munge; chmod 700 /etc/munge; chmod 400 /etc/munge/munge.key")
+        host.run("systemctl", "restart", "munge")
+        host.run("sh", "-c", "id slurm 2>/dev/null || useradd --system --no-create-home slurm")
+    assert mode(n2.path("/etc/synop/client.ini")) == 0o644
+    n2.put("/usr/local/bin/synop-aggregator", m0.path(m0.text("sh", "-c", "command -v synop-aggregator")).read_bytes())
+    n2.run("chmod", "755", "/usr/local/bin/synop-aggregator")
+
+    def ask(user, *words):
+        return n2.run("runuser", "-u", user, "--", "/usr/local/bin/synop-aggregator", *words, check=False)
+
+    n1.run("systemd-run", "--unit", "job88", "--uid", "games", "--setenv", "SYNOP_JOB_ID=88", "sleep", "600")
+    said = []
+    try:
+        wait_until(lambda: said.append(ask("games", "jobs")) or re.search(r"(?m)^88 +games ", said[-1].stdout), "his job")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {said[-1]}") from error
+    done = ask("games", "report", "88")
+    assert done.returncode == 0 and "88" in done.stdout.splitlines()[0], done
+    assert not re.search("(?m)^88 ", ask("news", "jobs").stdout)
+    refused = ask("news", "report", "88")
+    assert refused.returncode == 1 and "no job 88 of yours" in refused.stderr, refused
+    assert ask("slurm", "report", "88").returncode == 0
+    n1.run("systemctl", "stop", "job88")
+    n2.run("rm", "/usr/local/bin/synop-aggregator")
 
 
 def test_status_says_why_a_start_failed(deployment):

@@ -9,6 +9,7 @@ import pwd
 import shutil
 import stat
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -130,6 +131,7 @@ def addresses(user):
                     ({"metric": "job_cpu.cpus", "row": "*", "top": "5"}, True), ({"metric": "cpu_usage.user", "job": job}, False)],
         "now": [({"metric": "job_memory.rss", "row": "*"}, True), ({"metric": "job_memory.rss", "row": "*", "top": "9"}, True),
                 ({"metric": "job_memory.rss"}, False)],
+        "metrics": [({"format": form}, False) for form in ("json", "csv", "table")] + [({"metric": "job_*"}, False)],
         "jobs": [({"format": form}, True) for form in ("json", "lines", "table")] + [({"user": "*"}, True)],
         "jobs/{id}": [({}, True)],
         "jobs/{id}/report": [({"format": form}, form not in ("csv", "jobstats"))
@@ -208,6 +210,29 @@ def test_choices_find_nothing_out(scene):
                 assert without_times(there) == without_times(none), path
 
 
+def test_lists_of_processes(scene):
+    """Who asks for which job is not to be seen by who looks at the processes of the aggregator's host."""
+    seen = []
+
+    def look():
+        asking = threading.Thread(target=lambda: scene.ask(f"{API}jobs/{UUCP.job}/report?format=html", UUCP))
+        asking.start()
+        while asking.is_alive():
+            children = pathlib.Path(f"/proc/{scene.cluster.aggregator.pid}/task").glob("*/children")
+            for child in " ".join(path.read_text() for path in children).split():
+                try:
+                    words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+                except OSError:
+                    continue
+                seen.extend([words] if "answer" in words else [])
+        asking.join()
+        return seen
+
+    wait_until(look, "a child that answers")
+    for words in seen:
+        assert words == ["synop-aggregator", "answer", ""], words
+
+
 def test_what_is_left_out_is_said(scene):
     assert json.loads(scene.ask(f"{API}jobs", GAMES).text)["others_left_out"] is True
     assert "Jobs of other users are left out." in scene.ask(f"{API}jobs?format=table", GAMES).text
@@ -258,7 +283,7 @@ def test_streams(scene, words):
 def commands(user):
     return [("jobs",), ("jobs", "--json"), ("report", user.job), ("report", user.job, "--format", "json"),
             ("query", "job_memory.rss", "--job", user.job),
-            ("query", "job_memory.rss", "--rows"), ("query", "job_cpu.cpus", "--now", "--rows"),
+            ("query", "job_memory.rss", "--rows"), ("query", "--list", "job_m*.*"), ("query", "--list", "job_cpu*", "--format", "json"), ("query", "job_cpu.cpus", "--now", "--rows"),
             ("replay", "--from", "-10s"), ("tail", "--count", "40"), ("tail", "--group", "job_*", "--count", "3"),
             ("top", "--once", "--view", "jobs"), ("top", "--once", "--view", "node", "--node", "n1"), ("top", "--once"),
             ("top", "--once", "--view", "events"), ("status",), ("status", "--json")]
@@ -272,7 +297,9 @@ def test_every_command(scene, user):
         done = scene.command(user, *words)
         assert done.returncode == 0, f"{words}: {done.stdout[-500:]} {done.stderr}"
         assert_hidden(done.stdout + done.stderr, other, words)
-        if words[0] not in ("status",) and words[1:] not in (("--once",), ("--once", "--view", "events")):
+        if "--list" in words:
+            assert "job_" in done.stdout and "load" not in done.stdout, done.stdout
+        elif words[0] not in ("status",) and words[1:] not in (("--once",), ("--once", "--view", "events")):
             assert own(done.stdout, user), f"{words}: {done.stdout[:2000]} {done.stderr}"
     for words in (("report", other.job), ("query", "job_memory.rss", "--job", other.job)):
         done = scene.command(user, *words)
