@@ -376,60 +376,6 @@ def test_thousand_requests(shown):
     assert memory_bytes(cluster.aggregator.pid) - before < 64 * MIB
 
 
-def children_of(pid):
-    """But for the one that waits for the next question."""
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            for child in (task / "children").read_text().split():
-                if pathlib.Path(f"/proc/{child}/comm").read_text() not in ("synop-waits\n", "exe\n"):
-                    found.append(child)
-    return found
-
-
-def signal_children(pid, number, seconds, enough=None):
-    """All that there are in that time; how many."""
-    end, seen = time.monotonic() + seconds, set()
-    while time.monotonic() < end and (enough is None or len(seen) < enough):
-        for child in set(children_of(pid)) - seen:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), number)
-                seen.add(child)
-    return len(seen)
-
-
-def test_gone(shown):
-    """Who goes away while he waits ends what is done for him, however it stands."""
-    cluster, url = shown
-    parts = urllib.parse.urlsplit(url)
-    with contextlib.ExitStack() as stack:
-        for _ in range(8):
-            client = stack.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) >= 2
-    wait_until(lambda: cluster.counter("api_readers") == 0 and cluster.counter("http_connections") == 0, "the end of all", 10)
-    wait_until(lambda: not children_of(cluster.aggregator.pid), "the end of the children", 10)
-    wait_until(lambda: get(url, f"{API}jobs/{JOB}").status == 200, "an answer to who stays")
-
-
-def test_child_breaks(shown):
-    """A child that ends before it has answered is an error of its request, and of no other."""
-    cluster, url = shown
-    statuses = []
-
-    def work():
-        for _ in range(20):
-            statuses.append((page := get(url, f"{API}jobs/{JOB}")).status)
-            assert page.status == 200 or check(json.loads(page.text), "Error")
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    assert signal_children(cluster.aggregator.pid, signal.SIGKILL, 30, 5) >= 5
-    worker.join()
-    assert len(statuses) == 20 and 500 in statuses and set(statuses) == {200, 500}, statuses
-    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
-
-
 def waiting_child(pid):
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -437,6 +383,39 @@ def waiting_child(pid):
                 if pathlib.Path(f"/proc/{child}/comm").read_text() == "synop-waits\n":
                     return child
     return None
+
+
+def stop_waiting_child(url, pid):
+    """It takes the next question, and never answers."""
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
+    child = wait_until(lambda: waiting_child(pid), "a child that waits", 60)
+    os.kill(int(child), signal.SIGSTOP)
+    return int(child)
+
+
+def test_gone(shown):
+    """Who goes away while he waits ends what is done for him."""
+    cluster, url = shown
+    parts = urllib.parse.urlsplit(url)
+    child = stop_waiting_child(url, cluster.aggregator.pid)
+    with socket.create_connection((parts.hostname, parts.port)) as client:
+        client.sendall(f"GET {API}jobs/{JOB} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wait_until(lambda: cluster.counter("api_readers") == 1, "the child's question", 60)
+    wait_until(lambda: cluster.counter("api_readers") == 0 and not os.path.exists(f"/proc/{child}"), "its end", 60)
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB, "who stays has an answer"
+
+
+def test_child_breaks(shown):
+    """A child that ends before it has answered is an error of its request, and of no other."""
+    cluster, url = shown
+    child, pages = stop_waiting_child(url, cluster.aggregator.pid), []
+    worker = threading.Thread(target=lambda: pages.append(get(url, f"{API}jobs/{JOB}")))
+    worker.start()
+    wait_until(lambda: cluster.counter("api_readers") == 1, "the child's question", 60)
+    os.kill(child, signal.SIGKILL)
+    worker.join()
+    assert pages[0].status == 500 and check(json.loads(pages[0].text), "Error")
+    assert ask(url, f"jobs/{JOB}")["job_id"] == JOB
 
 
 def test_child_waits(shown):
@@ -458,11 +437,12 @@ def test_child_waits(shown):
 def test_late(shown):
     """A child that hangs is ended after 30 s, and those of another address are answered meanwhile."""
     cluster, url = shown
-    pages = []
-    workers = [threading.Thread(target=lambda: pages.append(get(url, API + "events"))) for _ in range(2)]
-    for one in workers:
+    pages, workers = [], [threading.Thread(target=lambda: pages.append(get(url, API + "events"))) for _ in range(2)]
+    for count, one in enumerate(workers, 1):
+        child = wait_until(lambda: waiting_child(cluster.aggregator.pid), "a child that waits", 60)
+        os.kill(int(child), signal.SIGSTOP)
         one.start()
-    assert signal_children(cluster.aggregator.pid, signal.SIGSTOP, LIMIT, 2) >= 2
+        wait_until(lambda: cluster.counter("api_readers") == count, "the child's question", 60)
     parts = urllib.parse.urlsplit(url)
     other = http.client.HTTPConnection(parts.hostname, parts.port, timeout=LIMIT, source_address=("127.0.0.2", 0))
     other.request("GET", API + "events")
