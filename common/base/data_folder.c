@@ -10,7 +10,7 @@
 static void
 sources_folder (const char *program, int length, const char *sources, const char *name, char *folder, size_t size)
 {
-  static const char *const ups[] = { "/../../..", "/../..", "/.." };
+  static const char *const ups[] = { "/../../../..", "/../../..", "/../..", "/.." };
 
   for (size_t i = 0; i < sizeof ups / sizeof ups[0]; i++) {
     snprintf (folder, size, "%.*s%s/%s/%s", length, program, ups[i], sources, name);

@@ -319,7 +319,7 @@ def test_rotates_keys(deployment):
 
 def test_check_only_says_what_it_would_do(deployment):
     before = deployment.sessions()
-    longer = '{"synop_aggregator_options": {"history": {"max_age": "9d"}}}'
+    longer = '{"synop_aggregator_options": {"history": {"max_age": "9d"}, "http": {"listen": "*:5580", "auth": "none"}}}'
     play = deployment.play("deploy", "--check", "--tags", "config", "-e", longer).succeeded()
     assert play.changed()["m0"] > 0
     assert all(play.changed()[node] == 0 for node in before)

@@ -238,7 +238,7 @@ def test_what_is_left_out_is_said(scene):
     assert "Jobs of other users are left out." in scene.ask(f"{API}jobs?format=table", GAMES).text
     assert json.loads(scene.ask(f"{API}query?metric=job_cpu.usage&rows=yes", GAMES).text)["others_left_out"] is True
     lines = json.loads(scene.ask(spelled(f"{API}lines", **{"from": "-1h", "type": "job"}), GAMES).text)
-    assert lines["others_left_out"] is True and all(line["job_id"] == GAMES.job for line in lines["lines"]) and lines["lines"]
+    assert lines["others_left_out"] is True and all(line["user"] == "games" for line in lines["lines"]) and lines["lines"]
     now = json.loads(scene.ask(spelled(f"{API}now", metric="job_memory.rss", row="*"), GAMES).text)
     assert now["metrics"][0]["others_left_out"] is True and len(now["metrics"][0]["rows"]) == 1
     assert "synop_others_left_out 1" in scene.ask("/metrics", GAMES).text

@@ -67,7 +67,7 @@ def in_the_page(url):
     try:
         tab = browser.open(f"{url}/#/node?node=gpu1")
         tab.wait(f"document.querySelector('.node-alerts').innerText.startsWith({json.dumps(XID)})")
-        tab.wait(f"[...document.querySelectorAll('section table td')].some((one) => one.innerText === {json.dumps(XID)})")
+        tab.wait(f"[...document.querySelectorAll('section table td')].some((one) => one.innerText === {json.dumps(XID.rsplit(':')[0])})")
         tab.call("Page.navigate", url=f"{url}/#/cluster")
         tab.wait(f"document.querySelector('.trouble')?.innerText.includes({json.dumps(XID)})")
         tab.wait("document.querySelector('.picture-legend').innerText.includes('1 with an alert')")

@@ -69,15 +69,15 @@ def test_words_reach_no_terminal(cluster):
         tail = cluster.start_tail()
         tail.wait_line(type="node")
         peer.start()
-        line = wait_started(siege, "7", lambda: show(peer, {"7": {"user_time": S}}, info, error=f"GPU lost{MARKS}"))
+        line = wait_started(siege, "700007", lambda: show(peer, {"700007": {"user_time": S}}, info, error=f"GPU lost{MARKS}"))
         assert line["user"] == info["user"] and line["name"] == info["name"]
         event = cluster.wait_event("group_failed", node="evil")
         assert event["error"] == f"GPU lost{MARKS}"
         tail.wait_line(type="event", event="group_failed")
-        shown = {name: history_command(cluster, *name.split()).stdout for name in ("jobs", "report 7")}
+        shown = {name: history_command(cluster, *name.split()).stdout for name in ("jobs", "report 700007")}
         shown["status"] = cluster.succeed("aggregator", "status", "--socket", cluster.socket)
     assert "evil" in cluster.aggregator.log() and "GPU lost" in cluster.aggregator.log()
-    assert "7" in shown["jobs"] and "eve" in shown["report 7"] and "evil" in shown["status"]
+    assert "700007" in shown["jobs"] and "eve" in shown["report 700007"] and "evil" in shown["status"]
     for name, words in shown.items():
         assert_harmless(words, name)
     for program in (cluster.aggregator, tail):
@@ -108,9 +108,9 @@ def test_cells_are_no_formulas(cluster):
             info = {"scheduler": "slurm", "user": word, "name": word}
             show(peer, {word: {"user_time": S}}, info)
         info = {"scheduler": "slurm", "user": "=1+1", "name": "=1+1"}
-        wait_started(siege, "7", lambda: show(peer, {"7": {"user_time": S}}, info))
+        wait_started(siege, "700007", lambda: show(peer, {"700007": {"user_time": S}}, info))
     assert cluster.aggregator.stop() == 0
-    for folder, command in ((cluster.folder / "tables", ["export", "-o"]), (cluster.folder / "job", ["report", "7", "--csv"])):
+    for folder, command in ((cluster.folder / "tables", ["export", "-o"]), (cluster.folder / "job", ["report", "700007", "--csv"])):
         done = history_command(cluster, *command, folder)
         assert done.returncode == 0, done.stderr
         found = list(cells(folder))

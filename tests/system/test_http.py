@@ -166,7 +166,7 @@ def test_values(shown):
     assert 0 <= value(text, "synop_node_clock_bound_seconds", node="n1") < 1
     counters = cluster.status()["counters"]
     levels = {"missing", "connections", "clients", "jobs_running", "http_connections", "api_streams", "api_readers",
-              "watch_readers", "watch_metrics"}
+              "watch_readers", "watch_metrics", "traces_open"}
     for name, count in counters.items():
         shown_as = f"synop_aggregator_{name}" + ("" if name in levels else "_total")
         assert value(text, shown_as) <= count + 50

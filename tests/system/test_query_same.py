@@ -82,8 +82,9 @@ def ask_http(url, question, form="json"):
 
 def ask_child(history, question, form="json"):
     """By the program that answers for HTTP's thread: its head and its body."""
-    done = run("aggregator", "answer", history, "/none", *[""] * (WORDS - 4), "*", "", "query",
-               *(f"{key}={value}" for key, value in (question | {"format": form}).items()))
+    words = [str(history), "/none", *[""] * (WORDS - 4), "*", "", "query",
+             *(f"{key}={value}" for key, value in (question | {"format": form}).items())]
+    done = run("aggregator", "answer", stdin="".join(word + "\0" for word in words))
     head, _, body = done.stdout.partition("\n")
     return int(head.split()[0]), body
 

@@ -4,6 +4,7 @@ to their agent as PyTorch's profiler does: all begin at one instant of true time
 import json
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -100,6 +101,13 @@ def test_off_and_nobody_registered(cluster):
     assert any("n1" in line and " there " in line for line in lines), done.stdout
     assert any("n2" in line and "traces are off on this node" in line for line in lines), done.stdout
     assert job.alive()
+
+    def report(*words):
+        return run("aggregator", "report", JOB, "--config", cluster.empty, "--history", cluster.history, *words).stdout
+
+    wait_until(lambda: "\nTraces\n  - kineto of " in report(), "the trace in the job's report")
+    assert re.search(r"1 of 1 traces are there; n2: traces are off on this node\b", re.sub(r"\s+", " ", report())), report()
+    assert len(json.loads(report("--format", "json"))["traces"]) == 1
 
 
 def test_an_aggregator_that_ends_midway(cluster):

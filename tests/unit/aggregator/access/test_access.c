@@ -35,9 +35,11 @@ __wrap_getpwuid_r (uid_t uid, struct passwd *entry, char *bytes, size_t size, st
 static bool
 is_admin (const char *admins, uint32_t uid, bool local)
 {
-  struct access_settings settings = {
-    .admins = (char *) (uintptr_t) admins, .tokens = none, .munge_socket = none, .proxy_user_header = none
-  };
+  struct access_settings settings = { .admins = (char *) (uintptr_t) admins,
+                                      .tracers = none,
+                                      .tokens = none,
+                                      .munge_socket = none,
+                                      .proxy_user_header = none };
   struct access *access = access_create (&settings);
   struct viewer viewer;
   struct error error;
@@ -76,7 +78,9 @@ test_lists (void **state)
 static void
 test_viewers (void **state)
 {
-  struct access_settings settings = { .admins = none, .tokens = none, .munge_socket = none, .proxy_user_header = none };
+  struct access_settings settings = {
+    .admins = none, .tracers = none, .tokens = none, .munge_socket = none, .proxy_user_header = none
+  };
   char ana[] = "no-such-user-here";
   struct access *access = access_create (&settings);
   struct viewer viewer;
@@ -97,6 +101,12 @@ test_viewers (void **state)
   access_reload (access);
   assert_int_equal (access_viewer_named (access, ana, &viewer, &error), 0);
   assert_true (viewer.all);
+  assert_false (viewer.traces); /* that is a list of its own */
+  settings.tracers = ana;
+  settings.admins = none;
+  access_reload (access);
+  assert_int_equal (access_viewer_named (access, ana, &viewer, &error), 0);
+  assert_true (viewer.traces && !viewer.all);
   settings.everybody_sees = ACCESS_SEES_ALL;
   assert_int_equal (access_viewer (access, 4000000001, true, &viewer, &error), 0);
   assert_false (viewer.all);
@@ -110,7 +120,9 @@ test_viewers (void **state)
 static void
 test_directory_hangs (void **state)
 {
-  struct access_settings settings = { .admins = none, .tokens = none, .munge_socket = none, .proxy_user_header = none };
+  struct access_settings settings = {
+    .admins = none, .tracers = none, .tokens = none, .munge_socket = none, .proxy_user_header = none
+  };
   struct access *access = access_create (&settings);
   struct viewer viewer;
   struct error error;
