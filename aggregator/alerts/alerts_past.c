@@ -36,7 +36,7 @@ alerts_past (struct alerts *alerts, struct history_file *file, int64_t until_ns,
 {
   struct stored_event events[READ_AT_ONCE];
   struct event_list list = { 0 };
-  int found = history_file_event_list (file, until_ns - BACK, until_ns, &list, error);
+  int found = history_file_event_list (file, until_ns - BACK, until_ns, NULL, &list, error);
 
   for (size_t at = list.count > EVENTS_MAX ? list.count - EVENTS_MAX : 0; found >= 0 && at < list.count;
        at += READ_AT_ONCE) {

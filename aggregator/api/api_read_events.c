@@ -105,7 +105,7 @@ api_read_events (struct api_read *read, struct api_error *error)
     return -1;
   globs_init (&finding.types, types ? types : "");
   globs_init (&finding.nodes, nodes ? nodes : "");
-  result = history_file_event_list (read->file, from_ns, to_ns, &list, &why);
+  result = history_file_event_list (read->file, from_ns, to_ns, NULL, &list, &why);
   if (result == 0)
     result = find (&finding, read->file, &list, &why);
   if (result == 0)

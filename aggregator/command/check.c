@@ -202,7 +202,7 @@ static int
 check_events (struct check *check, uint64_t *events, struct error *error)
 {
   struct event_list list = { 0 };
-  int result = history_file_event_list (check->file, INT64_MIN, INT64_MAX, &list, error), count;
+  int result = history_file_event_list (check->file, INT64_MIN, INT64_MAX, NULL, &list, error), count;
 
   *events = list.count;
   for (size_t i = 0; result == 0 && i < list.count; i += EVENTS_AT_ONCE) {

@@ -37,7 +37,7 @@ give_past (void *context, take_fn *take, void *to, struct error *error)
   int64_t now = clock_wall ();
   int result = -1;
 
-  if (file && history_file_event_list (file, now - PAST_NS, now, &list, error) == 0)
+  if (file && history_file_event_list (file, now - PAST_NS, now, NULL, &list, error) == 0)
     result = give (file, &list, take, to, error);
   free (list.rows);
   history_file_close (file);

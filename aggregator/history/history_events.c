@@ -12,17 +12,19 @@ enum column { ROW, NUMBER, TIME, NODE, TYPE, LINE, SUM };
 #define BY_ID "LEFT JOIN nodes ON nodes.id = node WHERE events.id = ?"
 
 int
-history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
-                         struct error *error)
+history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, const char *type,
+                         struct event_list *list, struct error *error)
 {
-  sqlite3_stmt *statement =
-      history_file_prepare (file, "SELECT id FROM events WHERE time >= ? AND time < ? ORDER BY number, id", error);
+  sqlite3_stmt *statement = history_file_prepare (
+      file, "SELECT id FROM events WHERE time >= ?1 AND time < ?2 AND (?3 IS NULL OR type = ?3) ORDER BY number, id",
+      error);
   int code;
 
   if (!statement)
     return -1;
   sqlite3_bind_int64 (statement, 1, from_ns);
   sqlite3_bind_int64 (statement, 2, to_ns);
+  sqlite3_bind_text (statement, 3, type, -1, SQLITE_STATIC);
   while ((code = sqlite3_step (statement)) == SQLITE_ROW)
     *array_add (list->rows, list->count, list->capacity) = sqlite3_column_int64 (statement, 0);
   if (code != SQLITE_DONE)

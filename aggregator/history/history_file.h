@@ -55,13 +55,14 @@ void history_file_log_broken (const struct chunk_row *row, const char *why);
 const struct schema *history_file_schema (struct history_file *file, const uint8_t hash[SCHEMA_HASH_SIZE],
                                           struct error *error);
 
-/* The row ids of the events of the interval, in order of their numbers. The caller frees the list. */
+/* The row ids of the events of the interval, of one type or (NULL) of all, in order of their numbers. The caller frees the
+ * list. */
 struct event_list {
   int64_t *rows;
   size_t count, capacity;
 };
-int history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, struct event_list *list,
-                             struct error *error);
+int history_file_event_list (struct history_file *file, int64_t from_ns, int64_t to_ns, const char *type,
+                             struct event_list *list, struct error *error);
 
 /* Nodes that fell silent, or were revoked, up to that time, by events behind `*row`, which moves on. */
 int history_file_nodes_gone (struct history_file *file, int64_t *row, int64_t until_ns, void *context,

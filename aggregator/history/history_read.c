@@ -405,7 +405,7 @@ history_read (struct history_file *file, const struct history_query *query, cons
   reading.rebuild = rebuild_create (file);
   result = list_chunks (&reading, error);
   if (result == 0 && wants_events (&reading))
-    result = history_file_event_list (file, query->from_ns, query->to_ns, &reading.event_list, error);
+    result = history_file_event_list (file, query->from_ns, query->to_ns, NULL, &reading.event_list, error);
   if (result == 0)
     result = show_all (&reading, error);
   while (reading.count)

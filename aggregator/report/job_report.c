@@ -17,8 +17,8 @@
 struct texts {
   char **list;
   size_t count, capacity;
-  const char **unknown, **remarks;
-  size_t unknown_capacity, remark_capacity;
+  const char **unknown, **remarks, **traces;
+  size_t unknown_capacity, remark_capacity, trace_capacity;
 };
 
 static const char *
@@ -65,6 +65,18 @@ job_report_remark (struct job_report *report, const char *format, ...)
   *array_add (texts->remarks, report->remark_count, texts->remark_capacity) = keep_sentence (report, format, arguments);
   va_end (arguments);
   report->remarks = texts->remarks;
+}
+
+void
+job_report_trace (struct job_report *report, const char *format, ...)
+{
+  struct texts *texts = report->memory;
+  va_list arguments;
+
+  va_start (arguments, format);
+  *array_add (texts->traces, report->trace_count, texts->trace_capacity) = keep_sentence (report, format, arguments);
+  va_end (arguments);
+  report->traces = texts->traces;
 }
 
 void
@@ -127,6 +139,7 @@ job_report_destroy (struct job_report *report)
   free (texts->list);
   free (texts->unknown);
   free (texts->remarks);
+  free (texts->traces);
   free (texts);
   free (report);
 }
@@ -224,7 +237,7 @@ job_report_make (struct history_file *file, const struct job_record *job, const 
 
   scene.watches = memory_new (report->node_count, sizeof scene.watches[0]);
   take_lost (report, job->summary);
-  if (job_report_samples (&scene, error) < 0) {
+  if (job_report_samples (&scene, error) < 0 || job_report_traces (&scene, error) < 0) {
     job_report_destroy (report);
     report = NULL;
   } else {

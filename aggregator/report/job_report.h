@@ -135,6 +135,8 @@ struct job_report {
   size_t unknown_count;
   const char *const *remarks; /* sentences: what its counters show */
   size_t remark_count;
+  const char *const *traces; /* sentences: which traces were made of it */
+  size_t trace_count;
   struct job_meter meters[JOB_METERS]; /* by job_advice, as the notes */
   size_t meter_count;
   struct job_note *notes; /* the worst first, JOB_NOTES_MAX at most */

@@ -300,6 +300,7 @@ job_report_html_make (const struct job_report *report, struct buffer *out, struc
   svg_roofline (&html.out, report);
   put_items (&html);
   put_node_tables (&html);
+  put_sentences (&html, JOB_TRACES_TITLE, report->traces, report->trace_count);
   put_sentences (&html, JOB_UNKNOWN_TITLE, report->unknown, report->unknown_count);
   html_put (&html, "<footer>");
   put_text (&html, buffer_text (&made), 200);

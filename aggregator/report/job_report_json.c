@@ -14,7 +14,7 @@
  *    "imbalance":{"cpu_usage":{"percent":4.5,"node":"n2","value":12.1,"others":97.3},...},
  *    "meters":[{"meter":"memory","title":"Memory","unit":"B","percent":9.5,"used":2e9,"of":2.1e10,"node":"n3"},...],
  *    "notes":[{"note":"memory_unused","text":"It used at most ...","advice":"Ask for 3.00 GiB","write":"#SBATCH --mem=3G"},...],
- *    "remarks":["It is bound by memory: ..."],"unknown":["n3 was lost at ..."]} */
+ *    "remarks":["It is bound by memory: ..."],"traces":["kineto of ..."],"unknown":["n3 was lost at ..."]} */
 #include <math.h>
 
 #include "aggregator/report/job_energy.h"
@@ -296,6 +296,7 @@ job_report_json (const struct job_report *report, struct json *json)
   write_meters (json, report);
   write_notes (json, report);
   write_sentences (json, "remarks", report->remarks, report->remark_count);
+  write_sentences (json, "traces", report->traces, report->trace_count);
   write_sentences (json, "unknown", report->unknown, report->unknown_count);
   json_object_end (json);
   json_newline (json);

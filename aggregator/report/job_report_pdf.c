@@ -326,6 +326,7 @@ put_document (struct paper *paper)
     put_figures (paper);
   }
   put_roofline (paper);
+  put_sentences (paper, JOB_TRACES_TITLE, paper->report->traces, paper->report->trace_count);
   put_sentences (paper, JOB_UNKNOWN_TITLE, paper->report->unknown, paper->report->unknown_count);
   put_gpus (paper);
   put_items (paper);

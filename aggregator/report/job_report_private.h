@@ -57,6 +57,8 @@ struct job_report *job_report_make (struct history_file *file, const struct job_
 void job_report_say (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A sentence of what the job did. */
 void job_report_remark (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* A sentence of a trace of it. */
+void job_report_trace (struct job_report *report, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 void job_report_add_gap (struct job_node *node, int64_t from_ns, int64_t to_ns);
 
 /* What the nodes sampled is forgotten. */
@@ -67,6 +69,8 @@ int job_report_samples (struct job_scene *scene, struct error *error);
 void job_report_gaps (struct job_scene *scene); /* at the ends of the nodes' time, and who is lost */
 void job_report_nodes (struct job_report *report);
 void job_report_unknown (struct job_scene *scene);
+/* The traces that were made of the job, from events. */
+int job_report_traces (struct job_scene *scene, struct error *error);
 /* What the node can do at most, where the tables have it. */
 void job_peaks_take (struct job_peaks *peaks, const struct job_columns *columns, const struct report_group *groups);
 void job_report_remarks (struct job_report *report);        /* from its counters; none without */

@@ -366,6 +366,7 @@ job_report_text (const struct job_report *report, const struct job_look *look, s
   job_table_gpus (report, look, &page.out);
   add_imbalances (&page);
   add_sentences (&page, JOB_REMARKS_TITLE, report->remarks, report->remark_count);
+  add_sentences (&page, JOB_TRACES_TITLE, report->traces, report->trace_count);
   add_sentences (&page, JOB_UNKNOWN_TITLE, report->unknown, report->unknown_count);
   add_notes (&page);
   if (look->utf8)

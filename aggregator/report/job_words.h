@@ -30,6 +30,7 @@ words_resolution (const struct job_report *report); /* "hours for 98.1 % of the 
 struct words words_clock (int64_t time_ns);         /* local: "10:20:11" */
 
 #define JOB_REMARKS_TITLE "What its counters show"
+#define JOB_TRACES_TITLE "Traces"
 #define JOB_UNKNOWN_TITLE "What this report does not know"
 
 /* What values up to `maximum` of a unit of job_items are shown in. */
