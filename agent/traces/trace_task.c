@@ -281,9 +281,10 @@ end_tool (struct traces *traces, struct trace_task *task, int status)
   int code = WIFEXITED (status) ? WEXITSTATUS (status) : -1;
 
   if (code == CHILD_FORBIDDEN)
-    trace_task_end (traces, task, TRACES_FAILED, 0,
-                    "this agent may not run programs as user %u: it needs CAP_SETUID and CAP_SETGID (docs/traces.md)",
-                    (unsigned) task->peer.uid);
+    trace_task_end (
+        traces, task, TRACES_FAILED, 0,
+        "this agent may not run programs as user %u: it needs CAP_SETUID, CAP_SETGID, CAP_KILL (docs/traces.md)",
+        (unsigned) task->peer.uid);
   else if (code == CHILD_CANNOT || code == CHILD_ABSENT)
     trace_task_end (traces, task, TRACES_FAILED, 0, "%s cannot be started by the job's user, or its file not be made",
                     name);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "synop/file.h"
 
 #define OUT_FD 3
-#define ROUND_NS 100000000
+#define ROUND_MS 100
 #define STILL_ROUNDS 10
 #define FULL_BYTES 65536
 
@@ -116,13 +117,14 @@ is_full (const struct watched *watched)
 static _Noreturn void
 watch_files (const struct watched *watched, uid_t uid)
 {
-  const struct timespec pause = { .tv_nsec = ROUND_NS };
+  struct pollfd reader = { OUT_FD, 0, 0 };
   uint64_t sizes[2] = { 0, 0 };
   int still[2] = { 0, 0 };
   bool full = false;
 
   for (;;) {
-    nanosleep (&pause, NULL);
+    if (poll (&reader, 1, ROUND_MS) != 0) /* it has gone, perhaps without the right to end us */
+      _exit (0);
     if (!full && is_full (watched)) {
       full = true;
       say (WATCH_FULL, 0, 0);

@@ -122,7 +122,7 @@ child_launch (const struct child_program *program, const int ends[3])
 
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &before);
-  pid = vfork ();
+  pid = program->user ? fork () : vfork (); /* file systems of users may hang, and the caller would with them */
   if (pid == 0)
     child_become (program, ends, parent);
   pthread_sigmask (SIG_SETMASK, &before, NULL);
