@@ -109,8 +109,8 @@ take_order (struct asking *asking, const struct trace_line *line)
 
   asking->begun = true;
   if (!options->list && !options->json)
-    log_info ("%s of job %s begins at %s on %lld nodes", options_trace_tools[options->tool], options->job, line->start,
-              line->nodes);
+    log_info ("%s of job %s begins at %s on %lld node%s", options_trace_tools[options->tool], options->job, line->start,
+              line->nodes, line->nodes == 1 ? "" : "s");
 }
 
 static void
@@ -182,11 +182,13 @@ is_fine (const struct asking *asking)
 
   if (sum->failed > 0)
     return false;
+  if (sum->processes == 0)
+    (options->list ? log_info : log_error) (
+        "no process%s has registered: it has to be started with KINETO_USE_DAEMON=1, its agent with [traces] enabled = "
+        "yes; in a container the agent's socket has to be there (docs/traces.md)",
+        options->job ? " of the job" : "");
   if (options->list)
     return true;
-  if (sum->processes == 0)
-    log_error ("no process of the job has registered: it has to be started with KINETO_USE_DAEMON=1, its agent with "
-               "[traces] enabled = yes; in a container the agent's socket has to be there (docs/traces.md)");
   return sum->processes > 0 && sum->unregistered == 0 && (!options->wait || sum->ended == sum->processes);
 }
 

@@ -177,6 +177,7 @@ def test_nobody_registered(cluster, nodes):
     wait_jobs(cluster, [made])
     done = trace(cluster, "77", "-o", OUTPUT, "--wait", code=1)
     assert "KINETO_USE_DAEMON=1" in done.stderr
+    assert "no process has registered" in trace(cluster, "--list").stderr
     assert not cluster.aggregator.lines(0, type="event", event="trace_begun")
 
 
