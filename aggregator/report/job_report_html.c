@@ -64,6 +64,7 @@ static const char style_sheet[] =
     "break-after:avoid}.head,.plots{grid-template-columns:1fr 1fr;gap:4px "
     "20px}figcaption{font-size:10px}table{font-size:8px}\n"
     "th,td{padding:1px 3px}thead{display:table-header-group}tr{break-inside:avoid}.scroll,.wide{overflow:visible}"
+    ".wide svg{min-width:0}"
     ".legend,small,footer,code{font-size:9px}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 struct html {

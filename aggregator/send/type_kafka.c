@@ -199,6 +199,7 @@ set_all (struct kafka_state *state, struct kafka_conf *conf, struct send_answer 
       set (state, conf, "bootstrap.servers", state->own->brokers, answer) < 0 ||
       set (state, conf, "client.id", "synop", answer) < 0 ||
       set (state, conf, "enable.idempotence", "true", answer) < 0 || set (state, conf, "acks", "all", answer) < 0 ||
+      set (state, conf, "max.in.flight", "1", answer) < 0 || /* in order, whatever a broker makes of what comes again */
       set (state, conf, "message.timeout.ms", "0", answer) < 0 ||
       set (state, conf, "compression.type", "lz4", answer) < 0 || set_security (state, conf, answer) < 0)
     return -1;
