@@ -139,6 +139,7 @@ class Slurm:
         address = {host.name: host.address for host in self.hosts}
         nodes = "".join(f"NodeName={node} NodeAddr={address[node]} {words}\n" for node, words in self.hardware.items())
         return f"""ClusterName=lab
+FirstJobId=800001
 SlurmctldHost={self.master}({address[self.master]})
 AuthType=auth/munge
 AuthInfo=socket={self.local}/munge,cred_expire=5

@@ -132,22 +132,22 @@ def test_numbers_at_the_ends(cluster):
         nonlocal shown
         shown += 1
         cpu = {"user_time": 2**64 - 1 if shown % 4 == 3 else 1e308 if shown % 4 == 1 else 0, "system_time": shown * S}
-        show(peer, {"7": cpu}, info, {"rss": ODD[shown % len(ODD)], "rss_peak": ODD[-1 - shown % len(ODD)]},
+        show(peer, {"700007": cpu}, info, {"rss": ODD[shown % len(ODD)], "rss_peak": ODD[-1 - shown % len(ODD)]},
              period_ns=2**63 - 1 if shown % 10 == 9 else S // 20)
         time.sleep(0.05)
 
     with Siege(cluster, prompt=Siege.healthy) as siege, evil(cluster, JOBS) as peer:
         peer.start()
-        wait_started(siege, "7", again)
+        wait_started(siege, "700007", again)
         for _ in range(20):
             again()
     assert cluster.aggregator.stop() == 0
-    pdf, page = cluster.folder / "7.pdf", cluster.folder / "7.html"
-    done = history_command(cluster, "report", "7", "--pdf", pdf, "--html", page)
+    pdf, page = cluster.folder / "700007.pdf", cluster.folder / "700007.html"
+    done = history_command(cluster, "report", "700007", "--pdf", pdf, "--html", page)
     assert done.returncode == 0, done.stderr
     assert pdf.read_bytes().startswith(b"%PDF-") and pdf.read_bytes().rstrip().endswith(b"%%EOF")
     assert page.read_text().rstrip().endswith("</html>")
-    done = history_command(cluster, "report", "7")
+    done = history_command(cluster, "report", "700007")
     assert done.returncode == 0 and "evil reported numbers that no machine has" in done.stdout, done.stdout
     assert not re.search(r"\b(inf|nan)\b", done.stdout), done.stdout
 
