@@ -68,6 +68,7 @@ static const char *const whole[] = { "/proc/sys/kernel/*", "/sys/*" };
 struct bench {
   const char *root; /* the recorded machine */
   struct scratch scratch;
+  struct agent_options *options; /* of all samplers: none of them has services */
   const struct sampler *const *samplers;
   size_t count;
   struct table *before; /* of each sampler, undamaged */
@@ -203,7 +204,7 @@ static void
 damage_check (const struct sampler *sampler, const struct table *before, const char *path, enum damage damage,
               const char *text, size_t length)
 {
-  struct sampled at_work = { .ini = "[group disk_io]\nexclude = loop*\n" }, late = at_work;
+  struct sampled at_work = { .options = bench->options }, late = at_work;
 
   sampled_open (&at_work, sampler, bench->scratch.root);
   sampled_again (&at_work);
@@ -251,9 +252,10 @@ damage_machine (const char *root, const struct sampler *const *list, size_t coun
   bench = &here;
   scratch_init (&here.scratch);
   assert_int_equal (nftw (root, copy_file, 8, FTW_PHYS), 0);
+  here.options = options_for (here.scratch.root, "[group disk_io]\nexclude = loop*\n");
   here.before = memory_new (count, sizeof *here.before);
   for (size_t i = 0; i < count; i++) {
-    struct sampled sampled = { .ini = "[group disk_io]\nexclude = loop*\n" };
+    struct sampled sampled = { .options = here.options };
     sampled_open (&sampled, list[i], here.scratch.root);
     assert_int_equal (sampled_again (&sampled), 0);
     assert_string_equal (sampled.table.error, "");
@@ -269,6 +271,7 @@ damage_machine (const char *root, const struct sampler *const *list, size_t coun
   for (size_t i = 0; i < count; i++)
     table_free (&here.before[i]);
   free (here.before);
+  agent_options_destroy (here.options);
   scratch_free (&here.scratch);
 }
 
