@@ -44,6 +44,13 @@ synop_aggregator_options={{"history": {{"chunk_time": "1s"}}, "http": {{"listen"
 """
 
 
+PIDS = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+
+
+def newest_process():
+    return int(pathlib.Path("/proc/loadavg").read_text().split()[-1])
+
+
 @dataclasses.dataclass
 class Play:
     code: int
@@ -95,15 +102,19 @@ class Deployment:
 
     def note_arguments(self, ended):
         """What any process has as arguments: those of the hosts are processes of this machine too."""
-        looks = {}  # how often at each process that is there: a young one may be about to become another program
+        looks, last = {}, newest_process()  # how often at each that is new: a young one may be about to become another program
         while not ended.wait(0.005):
-            looks = {name: looks.get(name, 0) for name in os.listdir("/proc") if name.isdigit()}
-            for name in [name for name, times in looks.items() if times < 50]:
-                looks[name] += 1
+            before, last = last, newest_process()
+            new = range(before + 1, last + 1) if before <= last else [*range(before + 1, PIDS), *range(1, last + 1)]
+            looks.update((number, 0) for number in new)
+            for number in list(looks):
+                looks[number] += 1
                 try:
-                    self.arguments.add(pathlib.Path(f"/proc/{name}/cmdline").read_text(errors="replace"))
+                    self.arguments.add(pathlib.Path(f"/proc/{number}/cmdline").read_text(errors="replace"))
                 except OSError:
-                    pass
+                    looks[number] = 50
+                if looks[number] == 50:
+                    del looks[number]
 
     def status(self):
         return parse_line(self.hosts["m0"].text("synop-aggregator", "status", "--json"))
