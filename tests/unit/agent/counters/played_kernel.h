@@ -39,6 +39,7 @@ struct played_kernel {
   pthread_mutex_t *gate; /* events are opened and closed with it; NULL: without */
   size_t opened, closed, reads;
   int turn;
+  int ends; /* no event was ever at this place or behind it */
   struct played_event events[PLAYED_EVENTS];
 };
 
@@ -67,7 +68,7 @@ played_needs (struct played_kernel *played, int leader)
 {
   int needs = 0;
 
-  for (int i = 0; i < PLAYED_EVENTS; i++)
+  for (int i = 0; i < played->ends; i++)
     needs += played->events[i].open && played->events[i].leader == leader + PLAYED_FIRST &&
              played_is_hardware (&played->events[i].attr);
   return needs;
@@ -94,6 +95,7 @@ played_open_event (void *context, struct perf_event_attr *attr, pid_t pid, int c
     if (!played->events[i].open) {
       played->events[i] = (struct played_event){ .open = true, .attr = *attr, .pid = pid, .cpu = cpu, .flags = flags };
       played->events[i].leader = leader >= 0 ? leader : i + PLAYED_FIRST;
+      played->ends = i >= played->ends ? i + 1 : played->ends;
       played->opened++;
       return i + PLAYED_FIRST;
     }
@@ -132,7 +134,7 @@ played_read_event (void *context, int fd, void *into, size_t size)
   played->reads++;
   if (played->read_fails)
     return -played->read_fails;
-  for (int i = 0; i < PLAYED_EVENTS; i++)
+  for (int i = 0; i < played->ends; i++)
     if (played->events[i].open && played->events[i].leader == fd)
       values[3 + values[0]++] = played->events[i].count;
   if (size < 8 * (3 + values[0]))
@@ -211,7 +213,7 @@ played_run_context (struct played_kernel *played, const int *leaders, int count)
 
     left -= runs ? needs : 0;
     full |= !runs;
-    for (int i = 0; i < PLAYED_EVENTS; i++) {
+    for (int i = 0; i < played->ends; i++) {
       struct played_event *event = &played->events[i];
 
       if (!event->open || event->leader != leader + PLAYED_FIRST)
@@ -230,7 +232,7 @@ played_pass (struct played_kernel *played, int milliseconds)
   int ends[PLAYED_CPUS], count = 0;
 
   for (int cpu = 0; cpu < PLAYED_CPUS; cpu++) {
-    for (int i = 0; i < PLAYED_EVENTS; i++)
+    for (int i = 0; i < played->ends; i++)
       if (played->events[i].open && played->events[i].cpu == cpu && played->events[i].leader == i + PLAYED_FIRST)
         leaders[count++] = i;
     ends[cpu] = count;
@@ -246,7 +248,7 @@ static inline void
 played_run_processes (struct played_kernel *played, int milliseconds)
 {
   for (; milliseconds > 0; milliseconds--)
-    for (int i = 0; i < PLAYED_EVENTS; i++)
+    for (int i = 0; i < played->ends; i++)
       if (played->events[i].open && played->events[i].cpu == -1 && played->events[i].leader == i + PLAYED_FIRST)
         played_run_context (played, &i, 1);
 }
@@ -256,7 +258,7 @@ played_count (const struct played_kernel *played, pid_t pid)
 {
   size_t count = 0;
 
-  for (int i = 0; i < PLAYED_EVENTS; i++)
+  for (int i = 0; i < played->ends; i++)
     count += played->events[i].open && played->events[i].pid == pid;
   return count;
 }
