@@ -228,6 +228,7 @@ try_more ()
   wish "libnats3.4" cnats loads libnats.so.3.4 libnats.so
   wish "librdkafka1 kcat" "librdkafka kcat" kafka
   wish zstd zstd tool zstd
+  wish lld lld tool ld.lld # without it sanitized builds are linked by the usual linker
   wish prometheus-node-exporter golang-github-prometheus-node-exporter exporter
   wish "slurmctld slurmd slurmdbd slurm-client munge mariadb-server-core" \
     "slurm slurm-slurmctld slurm-slurmd slurm-slurmdbd munge mariadb-server" slurm
