@@ -58,7 +58,8 @@ measured_and_kept (void **state)
   (void) state;
   scratch_init (&scratch);
   assert_int_equal (peaks_measure (&peaks, 300 * NS_PER_MS, &error), 0);
-  assert_true (peaks.memory_bandwidth > 1e8 && peaks.flops_double > 1e8 && peaks.flops_single > 1e8);
+  assert_true (peaks.memory_bandwidth > 1e6 && peaks.flops_double > 1e6 &&
+               peaks.flops_single > 1e6); /* beside others, sanitized */
   assert_true (peaks.threads >= 1 && peaks.vectors[0]);
   snprintf (path, sizeof path, "%s/lib/peaks.json", scratch.root);
   assert_int_equal (peaks_write (&peaks, path, &error), 0);

@@ -10,11 +10,24 @@
 #define NODES "n1,n2,n3,n4"
 #define FORGET "DELETE FROM tier_blocks; DELETE FROM tier_staged; DELETE FROM tier_parts"
 
-#define SHORT { 10, 12 }
 #ifdef SANITIZED /* half as many samples, each ten times as dear */
-#define LONG { 60, 100 }
+#define SHORT                                                                                                          \
+  {                                                                                                                    \
+    20, 12                                                                                                             \
+  }
+#define LONG                                                                                                           \
+  {                                                                                                                    \
+    60, 100                                                                                                            \
+  }
 #else
-#define LONG { 30, 100 }
+#define SHORT                                                                                                          \
+  {                                                                                                                    \
+    10, 12                                                                                                             \
+  }
+#define LONG                                                                                                           \
+  {                                                                                                                    \
+    30, 100                                                                                                            \
+  }
 #endif
 
 static struct job_of {
@@ -360,6 +373,7 @@ test_same (void **state)
 static void
 test_runs (void **state)
 {
+  job.period = 10;
   assert_unread (*state, 42, false, 0, NULL);
 }
 
@@ -614,7 +628,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown (test_same, job_scratch_create, scratch_destroy),
-    cmocka_unit_test_setup_teardown (test_runs, job_scratch_create, scratch_destroy),
+    cmocka_unit_test_setup_teardown (test_runs, job_scratch_create, short_again),
     cmocka_unit_test_setup_teardown (test_hours, job_scratch_create, short_again),
     cmocka_unit_test_setup_teardown (test_without_hours, job_scratch_create, short_again),
     cmocka_unit_test_setup_teardown (test_by_frames, job_scratch_create, scratch_destroy),
