@@ -10,8 +10,6 @@
 
 #define MERGE_AFTER 900 /* s after the end of an hour or a day */
 
-#define FEW_CELLS (4 * 60) /* of a metric in the mean: its row in the file would be larger than what it has */
-
 static int64_t
 span_of (enum tier tier)
 {
@@ -256,9 +254,9 @@ add_hour (struct history_store *store, const struct tier_grid *grid, struct bloc
 }
 
 bool
-tier_grid_is_small (const struct tier_grid *grid)
+tier_grid_is_whole (const struct tier_grid *grid)
 {
-  return grid->cells < FEW_CELLS * grid->count;
+  return grid->cells < TIER_CELLS_MAX;
 }
 
 int
@@ -273,7 +271,7 @@ tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch,
   result = take_all_staged (store, start, batch, error);
   if (result == 0)
     result = take_all_parts (store, start, batch, error);
-  whole = tier_grid_is_small (grid);
+  whole = tier_grid_is_whole (grid);
   if (result == 0)
     there = result = tier_has_blocks (store, start, batch, &whole, error);
   there |= !over;

@@ -173,7 +173,8 @@ int tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t 
                    struct error *error);
 /* 1: there are blocks of that hour; `whole`: they are of all metrics together. Of an hour and a batch they are of one kind. */
 int tier_has_blocks (struct history_store *store, int64_t start, int64_t batch, bool *whole, struct error *error);
-bool tier_grid_is_small (const struct tier_grid *grid); /* one block of all metrics is smaller */
+bool
+tier_grid_is_whole (const struct tier_grid *grid); /* there is room for all of it in memory: it becomes one block */
 int tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error);
 
 /* tier_tables.c */
