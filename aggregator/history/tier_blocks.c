@@ -253,12 +253,6 @@ add_hour (struct history_store *store, const struct tier_grid *grid, struct bloc
   return result;
 }
 
-bool
-tier_grid_is_whole (const struct tier_grid *grid)
-{
-  return grid->cells < TIER_CELLS_MAX;
-}
-
 int
 tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error)
 {
@@ -271,7 +265,7 @@ tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch,
   result = take_all_staged (store, start, batch, error);
   if (result == 0)
     result = take_all_parts (store, start, batch, error);
-  whole = tier_grid_is_whole (grid);
+  whole = grid->cells < store->tiers->whole_most;
   if (result == 0)
     there = result = tier_has_blocks (store, start, batch, &whole, error);
   there |= !over;

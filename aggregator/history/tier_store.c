@@ -311,6 +311,7 @@ tier_store_open (struct history_store *store, struct error *error)
 {
   struct tier_store *tiers = store->tiers = memory_new (1, sizeof *tiers);
 
+  tiers->whole_most = TIER_CELLS_MAX;
   tiers->writer = tier_writer_create (BLOCK_LEVEL);
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);

@@ -133,7 +133,8 @@ struct tier_store {
   int64_t tidied; /* the hour in which maps were */
   int64_t looked; /* the last block that was looked at */
   struct tier_repair repair;
-  size_t turn; /* the kind of work that is next */
+  size_t turn;       /* the kind of work that is next */
+  size_t whole_most; /* cells of a batch in an hour, below which one block has all metrics: they fit into memory */
 };
 
 /* tier_store.c */
