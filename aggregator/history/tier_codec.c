@@ -13,9 +13,7 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
-#define PLAIN_MOST 64    /* bytes that are not worth packing */
-#define SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
-#define SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
+#define PLAIN_MOST 64 /* bytes that are not worth packing */
 #define FRACTION_STEPS 24
 
 /* A segment that grows, column by column. */
@@ -109,7 +107,7 @@ whole_near (double value, double divisor, int64_t *whole)
   if (whole_of (value, divisor, whole))
     return true;
   return divisor > 1 && fabs (value * divisor) <= TIER_WHOLE_MAX &&
-         fabs ((double) *whole / divisor - value) <= SNAP_ERROR * fabs (value);
+         fabs ((double) *whole / divisor - value) <= TIER_SNAP_ERROR * fabs (value);
 }
 
 /* The least divisor of which the value is a fraction, by its continued fraction. 0: none that is small enough. */
@@ -162,14 +160,6 @@ real_number (double value)
 
   memcpy (&number.bits, &value, sizeof value);
   return number;
-}
-
-static double
-snap (double value)
-{
-  double near = llround (value * SNAP) / SNAP;
-
-  return fabs (value) < 1e9 && fabs (near - value) <= SNAP_ERROR * fabs (value) ? near : value;
 }
 
 /* ---- series ---- */
@@ -276,7 +266,7 @@ add_point (struct segment *segment, bool whole, uint32_t time, const struct tier
     return;
   points[POINT_MIN][at] = real_number (cell->min);
   points[POINT_MAX][at] = real_number (cell->max);
-  points[POINT_SUM][at] = real_number (snap (cell->sum));
+  points[POINT_SUM][at] = real_number (tier_snap (cell->sum));
 }
 
 void

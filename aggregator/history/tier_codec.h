@@ -64,6 +64,20 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
   to->count += from->count;
 }
 
+#define TIER_SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
+#define TIER_SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
+
+static inline double
+tier_snap (double value)
+{
+  double near;
+
+  if (!(fabs (value) < 1e9))
+    return value;
+  near = (double) llround (value * TIER_SNAP) / TIER_SNAP;
+  return fabs (near - value) <= TIER_SNAP_ERROR * fabs (value) ? near : value;
+}
+
 /* A value as it is stored. */
 static inline double
 tier_stored (enum metric_kind kind, uint32_t flags, double value)

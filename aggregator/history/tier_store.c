@@ -9,7 +9,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define BLOCK_LEVEL 3 /* of zstd */
+#define BLOCK_LEVEL 9 /* of zstd */
 #define MAPS_MAX 256  /* kept in memory */
 
 #define BLOCK_KEY "tier = ? AND start = ? AND metric = ? AND rows = ? AND batch = ?"
