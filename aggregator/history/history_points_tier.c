@@ -338,8 +338,7 @@ give_batch (struct reading *reading, int64_t start)
 
 /* ---- periods ---- */
 
-/* Columns: batch, start, node (-1: of each series), map or NULL, table and row of the data; whether it is minutes; whether it is
- * of all metrics. */
+/* Columns: batch, start, node (-1: of each), map or NULL, table and row of the data; whether it is minutes, and of all metrics. */
 static const struct {
   const char *blocks, *parts, *staged; /* parts are not in files of older versions */
 } selects[HISTORY_TIERS] = {

@@ -155,7 +155,7 @@ tier_batch (int64_t node)
 /* tier_blocks.c */
 struct block_key {
   enum tier tier;
-  int64_t start, metric; /* 0: all metrics of the nodes and of their rows, of a batch of few nodes */
+  int64_t start, metric; /* 0: all metrics of the nodes and of their rows */
   bool rows;
   int64_t batch;
 };
