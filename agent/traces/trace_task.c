@@ -426,22 +426,20 @@ trace_tasks_due (const struct traces *traces, int64_t now_ns)
 }
 
 size_t
-trace_task_fetch (struct traces *traces, const struct peer *peer, char text[])
+trace_task_fetch (struct traces *traces, const struct peer *peer, char text[], struct trace_task **for_task)
 {
   int64_t now_ns = clock_monotonic ();
 
   for (struct trace_task *task = traces->tasks; task; task = task->next) {
     const struct traces_request *asked = &task->request->asked;
     int64_t left_ns = asked->start_ns - now_ns;
-    size_t length;
 
     if (asked->tool != TRACES_KINETO || task->phase != TASK_WAITING || task->fetched || task->peer.pid != peer->pid ||
         task->peer.start != peer->start || task->peer.uid != peer->uid || (asked->iterations && left_ns > 0))
       continue;
     task->told_ns = (asked->start_ns + clock_wall_ahead () + NS_PER_MS / 2) / NS_PER_MS * NS_PER_MS;
-    length = trace_config (text, asked, task->path, task->told_ns, left_ns);
-    task->fetched = length != 0;
-    return length;
+    *for_task = task;
+    return trace_config (text, asked, task->path, task->told_ns, left_ns);
   }
   return 0;
 }

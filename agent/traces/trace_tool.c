@@ -27,7 +27,7 @@
 struct tool {
   const char *program, *suffix;
   bool per_process;
-  bool until_input_ends; /* rather than for a time: it ends with the agent, however that ends */
+  bool until_input_ends;        /* rather than for a time: it ends with the agent, however that ends */
   const char *words[WORDS_MAX]; /* {seconds}, {ms}, {pids}, {path}, {folder}, {name} are filled in */
 };
 
@@ -111,7 +111,9 @@ static int
 start_profiler (struct child *child, const struct tool_run *run, struct error *error)
 {
   const struct tool *tool = &tools[run->tool];
-  struct child_program program = { .environment = clean_environment, .user = run->user, .listens = tool->until_input_ends };
+  struct child_program program = { .environment = clean_environment,
+                                   .user = run->user,
+                                   .listens = tool->until_input_ends };
   const char *words[WORDS_MAX + 1] = { NULL };
   char text[8192], path[256];
   size_t used = 0;

@@ -59,7 +59,7 @@ struct traces {
   bool has_group;
   pthread_t thread;
   int wake, out; /* eventfds: to the thread, and to the sampling thread */
-  int socket; /* -1: it cannot be had now, and `no_socket` says why */
+  int socket;    /* -1: it cannot be had now, and `no_socket` says why */
   bool is_path;
   struct error no_socket;
 
@@ -121,7 +121,7 @@ void trace_task_end (struct traces *traces, struct trace_task *task, enum traces
 void trace_tasks_run (struct traces *traces, int64_t now_ns);
 void trace_tasks_cancel (struct traces *traces, uint64_t id, bool all);
 int64_t trace_tasks_due (const struct traces *traces, int64_t now_ns);
-/* The configuration for that process, once; its length, 0: none waits for it. */
-size_t trace_task_fetch (struct traces *traces, const struct peer *peer, char text[]);
+/* The configuration for that process, whose task is `fetched` once it has it; its length, 0: none waits for it. */
+size_t trace_task_fetch (struct traces *traces, const struct peer *peer, char text[], struct trace_task **for_task);
 
 #endif

@@ -19,12 +19,13 @@
 #include "synop/log.h"
 
 #define AGAIN_NS (10 * NS_PER_S) /* until a name is tried again that another program has */
-#define TURN_MOST 64 /* datagrams before other events have their turn */
+#define TURN_MOST 64             /* datagrams before other events have their turn */
 #define SLICE_NS (100 * NS_PER_MS)
 #define SLICE_MOST 2000 /* in a slice; the rest of it no datagram is read */
 
 struct sender {
   struct ucred who;
+  struct asking_user *user;
   struct sockaddr_un address;
   socklen_t length;
 };
@@ -175,15 +176,44 @@ settle_address (const struct traces *traces, struct sender *sender)
   return lstat (path, &status) == 0 && S_ISSOCK (status.st_mode) && status.st_uid == sender->who.uid;
 }
 
-static void
+static bool
+send_by (int fd, const struct sender *sender, const void *bytes, size_t length)
+{
+  return sendto (fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *) &sender->address,
+                 sender->length) >= 0;
+}
+
+/* Answers that a user does not read stay with the socket that they were sent by, until it has no room for those of others. It
+ * has an abstract name, of the kernel's choice: libkineto takes no answer from a socket without one. */
+static int
+own_socket (struct asking_user *user)
+{
+  const struct sockaddr_un none = { .sun_family = AF_UNIX };
+  int fd = user->socket;
+
+  if (fd)
+    return fd;
+  fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd >= 0 && bind (fd, (const struct sockaddr *) &none, sizeof none.sun_family) < 0)
+    file_close (&fd);
+  user->socket = fd > 0 ? fd : 0;
+  return fd;
+}
+
+/* False: it is lost. */
+static bool
 answer (const struct traces *traces, struct sender *sender, enum kineto_kind kind, const void *payload, size_t length)
 {
   char bytes[KINETO_HEAD + KINETO_ANSWER_MAX];
+  size_t size = kineto_write (bytes, kind, payload, length);
 
-  if (settle_address (traces, sender) &&
-      sendto (traces->socket, bytes, kineto_write (bytes, kind, payload, length), MSG_DONTWAIT | MSG_NOSIGNAL,
-              (const struct sockaddr *) &sender->address, sender->length) < 0)
-    log_debug ("traces: process %d cannot be answered: %s", (int) sender->who.pid, strerror (errno));
+  if (!settle_address (traces, sender))
+    return false;
+  if (send_by (traces->socket, sender, bytes, size) ||
+      (errno == EAGAIN && send_by (own_socket (sender->user), sender, bytes, size)))
+    return true;
+  log_debug ("traces: process %d cannot be answered: %s", (int) sender->who.pid, strerror (errno));
+  return false;
 }
 
 /* ---- registering ---- */
@@ -258,9 +288,11 @@ take (struct traces *traces, struct sender *sender, const struct kineto_message 
     return;
   ask_rank (traces, known);
   if (message->kind == KINETO_REQUEST) {
-    size_t length = message->activities ? trace_task_fetch (traces, &known->peer, text) : 0;
+    struct trace_task *task = NULL;
+    size_t length = message->activities ? trace_task_fetch (traces, &known->peer, text, &task) : 0;
 
-    answer (traces, sender, KINETO_REQUEST, text, length);
+    if (answer (traces, sender, KINETO_REQUEST, text, length) && length)
+      task->fetched = true;
     return;
   }
   pthread_mutex_lock (&traces->lock);
@@ -304,7 +336,8 @@ take_datagrams (void *context, uint32_t events)
     got = receive (traces, bytes, &sender);
     if (got < 0)
       return;
-    if (kineto_read (&message, bytes, (size_t) got) && registry_may_ask (&traces->registry, sender.who.uid, now_ns))
+    if (kineto_read (&message, bytes, (size_t) got) &&
+        (sender.user = registry_may_ask (&traces->registry, sender.who.uid, now_ns)))
       take (traces, &sender, &message);
   }
 }

@@ -765,6 +765,66 @@ test_hostile (void **state)
   close (fd);
 }
 
+/* Another user's process asks by many sockets, and reads none of the answers: ours has no room left. */
+static pid_t
+hold_answers (void)
+{
+  int ends[2];
+  char byte;
+  pid_t pid;
+
+  assert_int_equal (pipe (ends), 0);
+  pid = fork ();
+  if (pid == 0) {
+    const struct {
+      int32_t gpu, pid;
+      int64_t job;
+    } context = { 0, getpid (), 7 };
+    char bytes[KINETO_HEAD + sizeof context];
+    size_t length = kineto_write (bytes, KINETO_CONTEXT, &context, sizeof context);
+
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (getuid () == 0 && (setresgid (OTHER, OTHER, OTHER) < 0 || setresuid (OTHER, OTHER, OTHER) < 0))
+      _exit (8);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < 600; i++)
+      if (send (client_open (), bytes, length, 0) < 0)
+        _exit (9);
+    if (write (ends[1], "x", 1) == 1)
+      pause ();
+    _exit (10);
+  }
+  close (ends[1]);
+  assert_int_equal (read (ends[0], &byte, 1), 1);
+  close (ends[0]);
+  return pid;
+}
+
+static void
+test_held_answers (void **state)
+{
+  struct sockaddr_un from = { 0 }, none = { .sun_family = AF_UNSPEC };
+  struct pollfd in = { client_open (), POLLIN, 0 };
+  pid_t holder;
+  int32_t context[4] = { 0, getpid (), 7, 0 };
+  char bytes[256];
+  size_t length = kineto_write (bytes, KINETO_CONTEXT, context, sizeof context);
+  struct sockaddr_un address;
+  socklen_t size = room_address (&address), from_size = sizeof from;
+
+  (void) state;
+  if (getuid () != 0)
+    skip (); /* it is another user's that fill it */
+  holder = hold_answers ();
+  assert_int_equal (connect (in.fd, (const struct sockaddr *) &none, sizeof none.sun_family), 0);
+  assert_int_equal (sendto (in.fd, bytes, length, 0, (const struct sockaddr *) &address, size), length);
+  assert_int_equal (poll (&in, 1, LIMIT_MS), 1);
+  assert_int_equal (recvfrom (in.fd, bytes, sizeof bytes, 0, (struct sockaddr *) &from, &from_size), KINETO_HEAD + 4);
+  assert_true (from_size > sizeof from.sun_family && from.sun_path[0] == 0); /* libkineto takes none without a name */
+  close (in.fd);
+  stop_worker (holder);
+}
+
 /* Another program has the name, and gives it back. */
 static void
 test_name_is_taken (void **state)
@@ -810,23 +870,15 @@ main (void)
 {
 #define WITH_ROOM(TEST) cmocka_unit_test_setup_teardown (TEST, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    WITH_ROOM (test_register),
-    WITH_ROOM (test_others_do_not_register_for_me),
-    WITH_ROOM (test_configuration),
-    WITH_ROOM (test_whole),
-    WITH_ROOM (test_other_name),
-    WITH_ROOM (test_links),
-    WITH_ROOM (test_nobody),
-    WITH_ROOM (test_name_is_taken),
-    WITH_ROOM (test_busy),
-    WITH_ROOM (test_late),
-    WITH_ROOM (test_malformed),
-    WITH_ROOM (test_root_runs_no_tool),
-    WITH_ROOM (test_tool),
-    WITH_ROOM (test_tool_fails),
-    WITH_ROOM (test_tool_ends),
-    WITH_ROOM (test_tool_is_absent),
-    WITH_ROOM (test_hostile),
+    WITH_ROOM (test_register),      WITH_ROOM (test_others_do_not_register_for_me),
+    WITH_ROOM (test_configuration), WITH_ROOM (test_whole),
+    WITH_ROOM (test_other_name),    WITH_ROOM (test_links),
+    WITH_ROOM (test_nobody),        WITH_ROOM (test_name_is_taken),
+    WITH_ROOM (test_busy),          WITH_ROOM (test_late),
+    WITH_ROOM (test_malformed),     WITH_ROOM (test_root_runs_no_tool),
+    WITH_ROOM (test_tool),          WITH_ROOM (test_tool_fails),
+    WITH_ROOM (test_tool_ends),     WITH_ROOM (test_tool_is_absent),
+    WITH_ROOM (test_hostile),       WITH_ROOM (test_held_answers),
     WITH_ROOM (test_users),
   };
 
