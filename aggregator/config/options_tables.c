@@ -257,7 +257,7 @@ static const struct option trace_table[] = {
     .help = "Only those of the job's nodes whose name matches one of these globs." },
   { "trace", "ranks", NULL, OPTION_TEXT, AT (ranks), .help = "Only these ranks, as 0,8,16-23; at most 64." },
   { "trace", "limit", NULL, OPTION_SIZE, AT (limit), .fallback = "0", .maximum = "1000000",
-    .help = "At most so many processes of each node; 0: all." },
+    .help = "Of kineto: so many processes of the whole job at most, those of the lowest ranks; 0: all." },
   { "trace", "set", NULL, OPTION_TEXT, AT (tool_set),
     .help = "Options of the tool, KEY=VALUE with blanks between, as 'PROFILE_WITH_STACK=true "
             "ACTIVITIES_WARMUP_PERIOD_SECS=1'." },
