@@ -1,5 +1,4 @@
 /* What is asked for, as words. See trace_desk.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +31,8 @@ read_number (const char *text, int64_t most, int64_t *number, struct error *erro
 {
   char *end;
 
-  errno = 0;
   *number = strtoll (text, &end, 10);
-  if (end == text || *end || errno || *number < 0 || *number > most)
+  if (end == text || *end || *number < 0 || *number > most)
     return error_set (error, "%.40s: a number from 0 to %lld is expected", text, (long long) most);
   return 0;
 }

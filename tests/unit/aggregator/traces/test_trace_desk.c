@@ -280,6 +280,39 @@ test_answers_that_do_not_count (void **state)
   trace_detach (reader);
 }
 
+/* One that has listed what it found may fail before another has. */
+static void
+test_one_fails_before_another_answers (void **state)
+{
+  struct desk *desk = *state;
+  struct trace_question asked = question ();
+  struct trace_reader *reader = ask (desk, &asked, 2);
+
+  answer (desk, "n1", TRACE_GOES_ON, 2,
+          (struct trace_record[]){ record (11, 0, TRACE_FAILED), record (12, -1, TRACE_UNREGISTERED) });
+  answer (desk, "n1", TRACE_GOES_ON, 1, (struct trace_record[]){ record (11, 0, TRACE_ENDED) });
+  answer (desk, "n1", TRACE_REFUSED, 0, NULL);
+  assert_string_equal (lines (desk), "order n1:11:failed n1:12:unregistered n1:listed n1:failed ");
+  answer (desk, "n2", TRACE_DONE, 1, (struct trace_record[]){ record (21, 1, TRACE_ENDED) });
+  assert_string_equal (lines (desk), "n2:21:ended n2:done listed:1/2 end:1/2 ");
+  assert_int_equal (desk->events[0].count, 2); /* who has not registered takes no part */
+  trace_detach (reader);
+}
+
+/* Where all have failed nothing has begun. */
+static void
+test_all_fail (void **state)
+{
+  struct desk *desk = *state;
+  struct trace_question asked = question ();
+  struct trace_reader *reader = ask (desk, &asked, 1);
+
+  answer (desk, "n1", TRACE_DONE, 1, (struct trace_record[]){ record (11, 0, TRACE_FAILED) });
+  assert_string_equal (lines (desk), "order n1:11:failed n1:done listed:0/1 end:0/1 ");
+  assert_int_equal (desk->event_count, 0);
+  trace_detach (reader);
+}
+
 static void
 test_when_it_begins_is_cluster_time (void **state)
 {
@@ -541,11 +574,14 @@ test_limit_without_names (void **state)
   trace_detach (reader);
 
   asked.limit = 2;
-  reader = ask (desk, &asked, 1);
+  reader = ask (desk, &asked, 2);
+  answer (desk, "n2", TRACE_DONE, 1, (struct trace_record[]){ record (10, -1, TRACE_FOUND) });
   answer (desk, "n1", TRACE_DONE, 2,
           (struct trace_record[]){ record (12, -1, TRACE_FOUND), record (11, -1, TRACE_FOUND) });
-  assert_int_equal (desk->asked[4].request.rank_count, 0);
-  assert_int_equal (desk->asked[4].request.limit, 2);
+  assert_int_equal (desk->asked_count, 6);
+  assert_string_equal (desk->asked[5].node, "n1"); /* the first by name has as many */
+  assert_int_equal (desk->asked[5].request.rank_count, 0);
+  assert_int_equal (desk->asked[5].request.limit, 2);
   trace_detach (reader);
 }
 
@@ -574,6 +610,8 @@ main (void)
   const struct CMUnitTest tests[] = {
     DESK_TEST (test_whole),
     DESK_TEST (test_answers_that_do_not_count),
+    DESK_TEST (test_one_fails_before_another_answers),
+    DESK_TEST (test_all_fail),
     DESK_TEST (test_when_it_begins_is_cluster_time),
     DESK_TEST (test_silence),
     DESK_TEST (test_silence_afterwards),
