@@ -371,6 +371,34 @@ test_whole (void **state)
   close (fd);
 }
 
+/* A process begins at the millisecond that it was told, which is the nearest one to the start; that is reported. */
+static void
+test_told_start (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char text[4096] = "";
+  int64_t told_ns;
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  for (int64_t ahead_ns = NS_PER_S; !strstr (text, "PROFILE_START_TIME="); ahead_ns *= 2) { /* until it asks in time */
+    assert_true (ahead_ns < LIMIT_MS * NS_PER_MS);
+    asked.id = ++last_id;
+    asked.start_ns = clock_monotonic () + ahead_ns;
+    begin (&asked);
+    assert_int_equal (next_progress ().state, TRACES_FOUND);
+    assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) >= 0);
+    progress = next_progress ();
+  }
+  assert_int_equal (progress.state, TRACES_BEGUN);
+  told_ns = strtoll (strstr (text, "PROFILE_START_TIME=") + 19, NULL, 10) * NS_PER_MS - clock_wall_ahead ();
+  assert_true (llabs (told_ns - progress.begun_ns) < NS_PER_MS / 10);
+  assert_true (llabs (told_ns - asked.start_ns) < NS_PER_MS * 6 / 10);
+  close (fd);
+}
+
 /* Newer versions of Kineto put their process id into the name. */
 static void
 test_other_name (void **state)
@@ -870,15 +898,25 @@ main (void)
 {
 #define WITH_ROOM(TEST) cmocka_unit_test_setup_teardown (TEST, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    WITH_ROOM (test_register),      WITH_ROOM (test_others_do_not_register_for_me),
-    WITH_ROOM (test_configuration), WITH_ROOM (test_whole),
-    WITH_ROOM (test_other_name),    WITH_ROOM (test_links),
-    WITH_ROOM (test_nobody),        WITH_ROOM (test_name_is_taken),
-    WITH_ROOM (test_busy),          WITH_ROOM (test_late),
-    WITH_ROOM (test_malformed),     WITH_ROOM (test_root_runs_no_tool),
-    WITH_ROOM (test_tool),          WITH_ROOM (test_tool_fails),
-    WITH_ROOM (test_tool_ends),     WITH_ROOM (test_tool_is_absent),
-    WITH_ROOM (test_hostile),       WITH_ROOM (test_held_answers),
+    WITH_ROOM (test_register),
+    WITH_ROOM (test_others_do_not_register_for_me),
+    WITH_ROOM (test_configuration),
+    WITH_ROOM (test_whole),
+    WITH_ROOM (test_told_start),
+    WITH_ROOM (test_other_name),
+    WITH_ROOM (test_links),
+    WITH_ROOM (test_nobody),
+    WITH_ROOM (test_name_is_taken),
+    WITH_ROOM (test_busy),
+    WITH_ROOM (test_late),
+    WITH_ROOM (test_malformed),
+    WITH_ROOM (test_root_runs_no_tool),
+    WITH_ROOM (test_tool),
+    WITH_ROOM (test_tool_fails),
+    WITH_ROOM (test_tool_ends),
+    WITH_ROOM (test_tool_is_absent),
+    WITH_ROOM (test_hostile),
+    WITH_ROOM (test_held_answers),
     WITH_ROOM (test_users),
   };
 
