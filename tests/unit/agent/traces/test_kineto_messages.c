@@ -236,6 +236,7 @@ test_status (void **state)
   assert_true (peer_calls_itself (&peer, 4711));
   assert_false (peer_calls_itself (&peer, 6));
   assert_false (peer_parse_status (&peer, "Name:\tx\nUid:\t5\t0\t5\t5\nGid:\t6\n")); /* it changes its user */
+  assert_false (peer_parse_status (&peer, "Name:\tx\nUid:\t5\t5\t0\t5\nGid:\t6\n"));
   assert_false (peer_parse_status (&peer, "Name:\tx\n"));
 }
 
