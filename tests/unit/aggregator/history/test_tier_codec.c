@@ -286,6 +286,65 @@ test_damage_is_seen (void **unused)
   tier_reader_destroy (reader);
 }
 
+/* ---- pieces ---- */
+
+struct fetching {
+  const struct buffer *blob;
+  size_t fetched, fails_at; /* bytes; 0: it never fails */
+};
+
+static int
+fetch (void *context, void *to, size_t offset, size_t length)
+{
+  struct fetching *fetching = context;
+
+  assert_true (offset + length <= fetching->blob->length);
+  memcpy (to, fetching->blob->data + offset, length);
+  fetching->fetched += length;
+  return fetching->fails_at && fetching->fetched >= fetching->fails_at ? -1 : 0;
+}
+
+/* Of a block of all metrics of 16 nodes no more than one metric's part is fetched, nor is damage elsewhere seen. */
+static void
+test_one_metric_fetches_little (void **unused)
+{
+  struct tier_grid *grid = tier_grid_create (TIMES);
+  struct tier_writer *writer = tier_writer_create (3);
+  struct tier_reader *reader = tier_reader_create ();
+  struct tier_cell cells[TIMES];
+  uint32_t times[TIMES];
+  struct buffer blob = { 0 };
+  struct fetching fetching = { .blob = &blob };
+  struct tier_source source = { .context = &fetching, .fetch = fetch };
+
+  (void) unused;
+  state = 11;
+  for (int64_t metric = 1; metric <= 40; metric++)
+    for (int64_t node = 1; node <= 16; node++) {
+      for (uint32_t time = 0; time < TIMES; time++) {
+        times[time] = time;
+        cells[time] = cell_of (3, time);
+      }
+      tier_grid_add (grid, metric, node, &(struct tier_series){ .count = TIMES, .times = times, .cells = cells });
+    }
+  assert_true (tier_grid_write_all (grid, 0, writer, &blob));
+  source.length = blob.length;
+  assert_int_equal (tier_reader_read_source (reader, &source, 7, 7, NULL, ignore, NULL), 0);
+  assert_in_range (fetching.fetched, blob.length / 80, blob.length / 20);
+  blob.data[blob.length - 1] ^= 1;
+  assert_int_equal (tier_reader_read_source (reader, &source, 7, 7, NULL, ignore, NULL), 0);
+  assert_int_equal (tier_reader_read_source (reader, &source, 40, 40, NULL, ignore, NULL), -1);
+  assert_int_equal (tier_reader_read_source (reader, &source, 0, UINT32_MAX, NULL, ignore, NULL), -1);
+  for (fetching.fails_at = 1; fetching.fails_at < 2000; fetching.fails_at += 97) {
+    fetching.fetched = 0;
+    assert_int_equal (tier_reader_read_source (reader, &source, 7, 7, NULL, ignore, NULL), -1);
+  }
+  buffer_free (&blob);
+  tier_grid_destroy (grid);
+  tier_writer_destroy (writer);
+  tier_reader_destroy (reader);
+}
+
 /* ---- the first format ---- */
 
 /* A series of two points, and that beside one of other numbers. */
@@ -393,6 +452,7 @@ main (void)
                                       cmocka_unit_test (test_shapes_come_back),
                                       cmocka_unit_test (test_what_comes_again_is_small),
                                       cmocka_unit_test (test_damage_is_seen),
+                                      cmocka_unit_test (test_one_metric_fetches_little),
                                       cmocka_unit_test (test_the_first_format_is_read),
                                       cmocka_unit_test (test_grid_adds_up) };
 
