@@ -64,7 +64,7 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
   to->count += from->count;
 }
 
-#define TIER_SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
+#define TIER_SNAP 1e9         /* sums of decimals are rounded to so many places, where that changes them by */
 #define TIER_SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
 
 static inline double
