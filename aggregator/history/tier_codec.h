@@ -125,8 +125,9 @@ int tier_reader_read (struct tier_reader *reader, const void *bytes, size_t leng
                       struct error *error);
 /* The same of a blob that is fetched piece by piece. */
 struct tier_source {
-  void *context;
+  const void *bytes; /* all of it; NULL: it is fetched */
   size_t length;
+  void *context;
   int (*fetch) (void *context, void *to, size_t offset, size_t length); /* within the length; -1: it cannot be read */
 };
 int tier_reader_read_source (struct tier_reader *reader, const struct tier_source *source, uint32_t first,
