@@ -323,7 +323,7 @@ tier_grid_write_all (struct tier_grid *grid, uint32_t time, struct tier_writer *
   qsort (sections, grid->count, sizeof *sections, compare_sections);
   grid->stamp++;
   for (size_t i = 0; i < grid->count; i++) {
-    if (cells >= most && (!sections[i]->rows || cells_of (sections[i]) > ROWS_CELLS)) {
+    if (cells >= most && (sections[i]->metric != sections[i - 1]->metric || cells_of (sections[i]) > ROWS_CELLS)) {
       tier_writer_segment (writer);
       grid->stamp++;
       cells = 0;
