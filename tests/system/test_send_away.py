@@ -64,13 +64,7 @@ def test_cloudwatch(cluster):
         wait_until(lambda: test_send_cloudwatch.load(watch, "n2"), "samples")
         with away(cluster, "cw", behind.relay.cut, behind.relay.restore) as meanwhile:
             assert meanwhile["waiting"] > 0
-        twice = 0
-        for node in ("n1", "n2"):
-            want = test_send_cloudwatch.wanted(cluster, node)
-            whole = sorted(want)[:-1]
-            wait_until(lambda: all(not want[at] - test_send_cloudwatch.load(watch, node)[at] for at in whole), f"{len(whole)} s of {node}")  # pylint: disable=cell-var-from-loop
-            twice += sum((test_send_cloudwatch.load(watch, node)[at] - want[at]).total() for at in whole)
-        report(cluster, "cw", twice)
+        report(cluster, "cw", sum(test_send_cloudwatch.check_whole(cluster, watch, node) for node in ("n1", "n2")))
         behind.relay.close()
 
 
