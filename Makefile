@@ -215,7 +215,7 @@ soak:
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py \
 	    tests/system/test_send_influx.py tests/system/test_send_nats.py tests/system/test_send_kafka.py \
-	    tests/system/test_send_away.py tests/system/test_send_agent.py::test_a_service_that_is_away
+	    tests/system/test_send_away.py tests/system/test_send_killed.py tests/system/test_send_agent.py::test_a_service_that_is_away
 
 # Pages and default configurations, which are written by the programs themselves.
 DOCS ?= docs

@@ -24,8 +24,8 @@
 #include "synop/error.h"
 #include "synop/schema.h"
 
-#define HISTORY_APPLICATION 0x73796e6f /* "syno": SQLite's application_id */
-#define HISTORY_FORMAT 3               /* user_version; 1: without tiers; 2: with those of the first format */
+#define HISTORY_APPLICATION 0x73796e6f               /* "syno": SQLite's application_id */
+#define HISTORY_FORMAT 2                             /* user_version; 1: without tiers */
 #define HISTORY_SPAN_NS (INT64_C (600) * 1000000000) /* longest time from a chunk's first frame to its last */
 
 struct history_store;

@@ -123,5 +123,5 @@ tier_make_tables (struct history_store *store, struct error *error)
       (count == 0 && history_store_execute (store, all_unfolded, error) < 0) ||
       (lost && make_again (store, has[METRICS], has[MAPS], error) < 0))
     return -1;
-  return history_store_execute (store, "PRAGMA user_version = 3", error);
+  return history_store_execute (store, "PRAGMA user_version = 2", error);
 }

@@ -254,7 +254,7 @@ test_removed_file (void **state)
 static void
 test_newer_version (void **state)
 {
-  make_one (*state, "PRAGMA user_version = 4");
+  make_one (*state, "PRAGMA user_version = 3");
   assert_heals (*state, "newer aggregator", move_away);
 }
 
