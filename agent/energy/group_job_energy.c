@@ -23,7 +23,10 @@ static const struct metric metrics[] = {
                        "there, else its GPUs' and the share of its CPU time in that of CPUs and memory." },
   [ESTIMATED] = { "estimated", COUNTER, UNIT_JOULES, FOLD_SUM, .per = 1000000,
                   .help = "The part of `energy` that was estimated by its share of CPU time." },
-  [POWER] = { "power", GAUGE, UNIT_WATTS, FOLD_SUM, .help = "The mean of `energy` since the sample before." },
+  [POWER] = { "power", GAUGE, UNIT_WATTS, FOLD_SUM,
+              .help = "What it draws: the node's power while it is alone there, else that of its GPUs and its share of "
+                      "that of "
+                      "CPUs and memory." },
   [ALONE] = { "alone", GAUGE, UNIT_BOOLEAN, FOLD_MIN,
               .help = "1 while it is the only job on the node; 0: what it has of CPUs and memory is an estimate." },
 };
@@ -52,9 +55,12 @@ struct job_energy_group {
 /* By how much the node's parts have grown since the sample before. */
 struct growth {
   uint64_t shared_uj, all_uj; /* CPUs and memory; everything */
-  double seconds;             /* 0: there was none before */
-  double weights;             /* of all jobs */
-  bool computes;              /* weights are CPU time; else CPUs */
+  double shared_watts,
+      all_watts;  /* the same, as they draw it now: a sensor may be read later than this sample, or twice */
+  bool known;     /* there was a sample before */
+  bool gpus;      /* GPUs answer */
+  double weights; /* of all jobs */
+  bool computes;  /* weights are CPU time; else CPUs */
 };
 
 static void *
@@ -94,12 +100,18 @@ growth_of (struct job_energy_group *mine, const struct energy_view *view, int64_
   struct growth growth = { 0 };
 
   for (size_t i = 0; i < ENERGY_PARTS && mine->last_ns; i++) {
-    uint64_t grown = view->parts[i].total_uj - mine->last.parts[i].total_uj;
+    const struct energy_of_part *part = &view->parts[i];
+    uint64_t grown = part->total_uj - mine->last.parts[i].total_uj;
+    double watts = part->known && !isnan (part->watts) ? part->watts : 0;
+    bool shared = i == ENERGY_CPU || i == ENERGY_DRAM;
 
     growth.all_uj += grown;
-    growth.shared_uj += i == ENERGY_CPU || i == ENERGY_DRAM ? grown : 0;
+    growth.all_watts += watts;
+    growth.shared_uj += shared ? grown : 0;
+    growth.shared_watts += shared ? watts : 0;
   }
-  growth.seconds = mine->last_ns ? (double) (now_ns - mine->last_ns) / (double) NS_PER_S : 0;
+  growth.known = mine->last_ns != 0;
+  growth.gpus = view->parts[ENERGY_GPU].known;
   mine->last = *view;
   mine->last_ns = now_ns;
   return growth;
@@ -137,18 +149,16 @@ static void
 job_add (struct job *job, const struct growth *growth, bool alone)
 {
   struct job_energy *energy = &job->energy;
-  uint64_t own_uj = (energy->gpu_mj - energy->gpu_seen_mj) * 1000, share_uj = 0;
-  double mine = weight (job, growth->computes);
+  double share = alone || growth->weights <= 0 ? 0 : weight (job, growth->computes) / growth->weights;
+  uint64_t own_uj = alone ? growth->all_uj : (energy->gpu_mj - energy->gpu_seen_mj) * 1000;
+  uint64_t share_uj = (uint64_t) ((double) growth->shared_uj * share);
+  double own_watts = alone ? growth->all_watts : growth->gpus ? energy->gpu_watts : 0;
 
-  if (alone)
-    own_uj = growth->all_uj;
-  else if (growth->weights > 0)
-    share_uj = (uint64_t) ((double) growth->shared_uj * (mine / growth->weights));
   energy->watts = nan ("");
-  if (energy->begun && growth->seconds > 0) {
+  if (energy->begun && growth->known) {
     energy->used_uj += own_uj + share_uj;
     energy->estimated_uj += share_uj;
-    energy->watts = (double) (own_uj + share_uj) / 1e6 / growth->seconds;
+    energy->watts = own_watts + growth->shared_watts * share;
   }
   energy->begun = true;
   energy->cpu_ns = cpu_time (job);

@@ -272,6 +272,7 @@ job_gpu_add_row (struct job_gpu *job_gpu, struct table *table, struct job *job)
   char all[TEXT_SIZE] = "", idle_ones[TEXT_SIZE] = "";
   bool processes = true;
 
+  job->energy.gpu_watts = 0;
   for (size_t i = 0; i < view->gpu_count; i++) {
     used += job_gpu->used[i] && !view->gpus[i].split;
     job_gpu->mine[i] |= job_gpu->used[i] && allocated == 0;
@@ -290,6 +291,7 @@ job_gpu_add_row (struct job_gpu *job_gpu, struct table *table, struct job *job)
     append (all, sizeof all, gpu->label);
     processes &= !gpu->no_processes;
     job->energy.gpu_mj += job_gpu->grown_mj[i];
+    job->energy.gpu_watts += gpu->power_mw != UINT64_MAX ? (double) gpu->power_mw / 1000 : 0;
     if (gpu->utilization != UINT64_MAX) {
       utilization += gpu->utilization;
       known++;

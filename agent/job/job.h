@@ -23,7 +23,8 @@ struct job_sums {
 
 /* What groups of energy add up for it; zeros at first. */
 struct job_energy {
-  uint64_t gpu_mj; /* of its GPUs */
+  uint64_t gpu_mj;  /* of its GPUs */
+  double gpu_watts; /* as they draw it now */
   uint64_t used_uj, estimated_uj;
   double watts;
   bool begun;                   /* what follows is of an earlier sample */

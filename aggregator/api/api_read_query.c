@@ -109,7 +109,9 @@ question_answer (struct api_read *read, struct query *query, struct api_error *e
   int result = 0;
 
   query->levels = strcmp (form, "levels") == 0;
-  if (query_answer (read->file, query, read->now_ns, &answer, &key, &why) < 0)
+  /* Whoever looks at a new cluster at once has not asked wrongly. */
+  if (query_answer (read->file, query, read->now_ns, &answer, &key, &why) < 0 &&
+      !(key && strcmp (key, "metric") == 0 && query_answer_nothing (read->file, query, read->now_ns, &answer)))
     return api_error_set (error, key ? 400 : 500, key, "%s", why.text);
   if (strcmp (form, "plot") == 0)
     result = draw (read, &answer, error);

@@ -11,6 +11,7 @@
 struct job_runs {
   char *whose; /* id, user and scheduler */
   uint64_t next;
+  int64_t ended_ns; /* the one before; 0: there is none, or it has not ended */
   UT_hash_handle hh;
 };
 
@@ -27,12 +28,17 @@ job_runs_free (struct job_runs *runs)
   }
 }
 
-/* How many there are before it. */
+/* How many there are before it, and when the last of them ended. */
 static int
-count_before (struct history_file *file, const struct job_record *job, uint64_t *count, struct error *error)
+find_before (struct history_file *file, const struct job_record *job, struct job_runs *runs, struct error *error)
 {
   sqlite3_stmt *statement = history_file_prepare (
-      file, "SELECT count (*) FROM jobs WHERE label = ? AND user = ? AND scheduler = ? AND key < ?", error);
+      file,
+      "WITH before AS (SELECT key FROM jobs WHERE label = ? AND user = ? AND scheduler = ? AND key < ?) SELECT count "
+      "(*),"
+      " ifnull ((SELECT time FROM job_ends WHERE job = (SELECT max (key) FROM before) ORDER BY id DESC LIMIT 1), 0)"
+      " FROM before",
+      error);
   int code;
 
   if (!statement)
@@ -42,9 +48,10 @@ count_before (struct history_file *file, const struct job_record *job, uint64_t 
   sqlite3_bind_text (statement, 3, job->scheduler, -1, SQLITE_STATIC);
   sqlite3_bind_int64 (statement, 4, job->key);
   code = sqlite3_step (statement);
-  if (code == SQLITE_ROW)
-    *count = (uint64_t) sqlite3_column_int64 (statement, 0);
-  else
+  if (code == SQLITE_ROW) {
+    runs->next = (uint64_t) sqlite3_column_int64 (statement, 0);
+    runs->ended_ns = sqlite3_column_int64 (statement, 1);
+  } else
     history_file_fail (file, error);
   sqlite3_finalize (statement);
   return code == SQLITE_ROW ? 0 : -1;
@@ -61,10 +68,12 @@ find_run (struct job_runs **runs, struct history_file *file, struct job_record *
   if (!one) {
     one = memory_new (1, sizeof *one);
     one->whose = memory_string (whose);
-    result = count_before (file, job, &one->next, error);
+    result = find_before (file, job, one, error);
     HASH_ADD_KEYPTR (hh, *runs, one->whose, strlen (one->whose), one);
   }
   job->run = one->next++;
+  job->after_ns = one->ended_ns;
+  one->ended_ns = job->ended_ns;
   free (whose);
   return result;
 }

@@ -8,7 +8,7 @@
 struct job_runs; /* of the jobs that it was asked about, in order of their keys: then each is found at once */
 void job_runs_free (struct job_runs *runs); /* NULL is fine */
 
-/* Sets `run` and `shown` of the job. -1 and error: the file cannot be read. `*runs` is NULL at first. */
+/* Sets `run`, `after_ns` and `shown` of the job. -1 and error: the file cannot be read. `*runs` is NULL at first. */
 int job_runs_name (struct job_runs **runs, struct history_file *file, struct job_record *job, struct error *error);
 
 #endif

@@ -274,6 +274,15 @@ describe_users (struct now_metric *metric)
                      (!expression->right.entry || is_of_users (&expression->right));
 }
 
+/* Of a cluster that no node has come to yet nobody can know which metrics there are: no node has a value. */
+static void
+expect_metric (struct now_metric *metric)
+{
+  metric->expression.left.number = (double) NAN;
+  metric->name = memory_string (metric->text);
+  metric->unit = memory_string ("");
+}
+
 static int
 read_metric (struct now *now, struct now_metric *metric, struct error *error)
 {
@@ -326,7 +335,9 @@ now_metric_take (struct now *now, const char *text, bool watched, size_t *slot, 
   metric->text = memory_string (text);
   metric->users = 1;
   metric->id = ++now->ids;
-  if (read_metric (now, metric, error) < 0) {
+  if (now->catalog.count == 0 && !watched)
+    expect_metric (metric);
+  else if (read_metric (now, metric, error) < 0) {
     metric_free (metric);
     return -1;
   }

@@ -139,7 +139,7 @@ take_words (struct now *now, struct now_question *question, char *words, bool wa
     const struct expression *expression = &now->metrics[question->metrics[i]].expression;
     const struct catalog_entry *entry =
         expression_leads_right (expression, true) ? expression->right.entry : expression->left.entry;
-    if (!catalog_has_rows (entry))
+    if (entry && !catalog_has_rows (entry))
       return error_set (error, "row: %s has one value for each node, and no rows",
                         now->metrics[question->metrics[i]].name);
   }

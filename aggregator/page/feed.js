@@ -8,6 +8,7 @@ import {recall, remember} from './settings.js';
 
 const CROWD = 1000; /* nodes above which values come as levels */
 const AGAIN = 5000;
+const SOON = 1000; /* no node has come yet */
 const SETTLED = 300; /* ms that the slider has to rest */
 
 export function createFeed (context, {metric, node}, {take, fail, busy}) {
@@ -75,6 +76,8 @@ export function createFeed (context, {metric, node}, {take, fail, busy}) {
   };
 }
 
+const hasNodes = ({nodes, states}) => nodes.length > states.length || states.includes('u');
+
 /* One answer at once, for the first picture, then a line each tick. */
 function openLive ({get, watch, instant}, {metric, node}, take, fail) {
   let stopped = false;
@@ -96,10 +99,13 @@ function openLive ({get, watch, instant}, {metric, node}, take, fail) {
       stop = null;
     }
     take(picture);
-    stop ??= watch({metrics: [metric], node, encoding}, receive, (message) => message && fail(message));
+    if (hasNodes(picture))
+      stop ??= watch({metrics: [metric], node, encoding}, receive, (message) => message && fail(message));
+    else
+      timer = setTimeout(begin, SOON);
   };
 
-  /* Just after the aggregator's start no metric is known: what is wrong now may be right soon. */
+  /* Just after the aggregator's start no node has come yet, and no metric is known: what is wrong now may be right soon. */
   let timer = 0;
   const begin = () => get('now', {metric, node, encoding}).then(receive, (error) => {
     if (stopped)

@@ -117,6 +117,9 @@ struct query_answer {
  * read. */
 int query_answer (struct history_file *file, const struct query *query, int64_t now_ns, struct query_answer *answer,
                   const char **key, struct error *error);
+/* Of a history that was just begun and has no metric at all: an empty answer, which the caller frees. False: it has some. */
+bool query_answer_nothing (struct history_file *file, const struct query *query, int64_t now_ns,
+                           struct query_answer *answer);
 void query_answer_free (struct query_answer *answer);
 
 /* The interval of the question alone, without the job's: for who has to make the history complete first. As

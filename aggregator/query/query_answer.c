@@ -5,6 +5,7 @@
 
 #include "aggregator/query/query_asking.h"
 #include "synop/array.h"
+#include "synop/clock.h"
 #include "synop/memory.h"
 
 const char *const query_fold_names[] = { "", "sum", "mean", "min", "max" };
@@ -243,6 +244,24 @@ describe (struct asking *asking)
   answer->pieces = asking->plan.pieces;
   answer->piece_count = asking->plan.count;
   asking->plan.pieces = NULL;
+}
+
+bool
+query_answer_nothing (struct history_file *file, const struct query *query, int64_t now_ns, struct query_answer *answer)
+{
+  struct query_metrics metrics;
+  struct error error;
+  const char *key;
+  bool is_empty = query_list (file, "", &metrics, &error) == 0 && metrics.count == 0;
+
+  *answer = (struct query_answer){ .fold = query->fold, .step_ns = NS_PER_S, .now_ns = now_ns };
+  query_metrics_free (&metrics);
+  if (!is_empty || !query->metric || query_interval (query, now_ns, &answer->from_ns, &answer->to_ns, &key, &error) < 0)
+    return false;
+  answer->metric = memory_string (query->metric);
+  answer->unit = memory_string ("");
+  answer->help = memory_string ("");
+  return true;
 }
 
 static int

@@ -130,6 +130,8 @@ read_line (struct query_answer *answer, const json_t *line, struct error *error)
   answer->steps = 1;
   take_values (answer, line, metric);
   answer->left_out = (size_t) json_integer_value (json_object_get (metric, "count"));
+  if (json_array_size (json_object_get (line, "nodes")) == 0)
+    buffer_add_string (&answer->note, "No node has sent values yet.\n");
   return 0;
 }
 

@@ -197,6 +197,7 @@ make_report (const struct job_record *job, int64_t now_ns)
   report->until_ns = job->ended_ns ? job->ended_ns : now_ns;
   if (report->until_ns < report->started_ns)
     report->until_ns = report->started_ns;
+  report->after_ns = job->after_ns < report->until_ns ? job->after_ns : 0;
   report->cpus = job->cpus;
   report->slowest_others = report->cpu_time = report->cpu_efficiency = report->memory_peak = nan ("");
   report->slowest = report->memory_peak_node = SIZE_MAX;
@@ -271,9 +272,11 @@ job_walk (const struct job_report *report)
   qsort_r (walk.order, report->node_count, sizeof walk.order[0], compare_names, (void *) report);
   for (size_t i = 0; i < report->node_count; i++)
     walk.names[i] = report->nodes[walk.order[i]].name;
-  walk.history = (struct history_walk){
-    .from_ns = report->started_ns, .to_ns = report->until_ns, .nodes = walk.names, .node_count = report->node_count
-  };
+  walk.history = (struct history_walk){ .from_ns = report->after_ns < report->started_ns ? report->started_ns
+                                                                                         : report->after_ns + 1,
+                                        .to_ns = report->until_ns,
+                                        .nodes = walk.names,
+                                        .node_count = report->node_count };
   return walk;
 }
 

@@ -111,6 +111,7 @@ struct job_report {
   const char *shown;                                          /* its id as people write it: "2_1", "demo/1" */
   const char *id, *scheduler, *user, *name, *command, *array; /* "" when not known */
   int64_t started_ns, ended_ns; /* cluster time; ended_ns 0: it runs still, and until_ns is now */
+  int64_t after_ns;             /* what is not later is of the run before it; 0: of none */
   int64_t until_ns;             /* the end of the time axis */
   const char *reason;           /* gone, told, restart; "" while it runs */
   double cpus;                  /* on all nodes together; NaN: not known */

@@ -85,6 +85,7 @@ job_minutes_open (const struct job_minutes *minutes, size_t node, const struct w
 
   close_times (minutes, node, INT64_MIN, chunks[0].row->first_time);
   close_times (minutes, node, INT64_MIN, report->started_ns);
+  close_times (minutes, node, INT64_MIN, report->after_ns);
   close_times (minutes, node, chunks[count - 1].row->last_time, INT64_MAX);
   close_times (minutes, node, report->until_ns, INT64_MAX);
   close_late (minutes, node, chunks, count);

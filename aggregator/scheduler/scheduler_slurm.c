@@ -40,10 +40,10 @@ scheduler_set_slurm_state (struct job_facts *facts, const char *state)
 }
 
 void
-scheduler_end_slurm (struct job_facts *facts)
+scheduler_end_slurm (struct job_facts *facts, double limit)
 {
-  facts->final &=
-      facts->texts[JOB_FACT_PARTITION] && facts->times_ns[JOB_FACT_SUBMITTED] && facts->times_ns[JOB_FACT_ENDED];
+  facts->final &= facts->texts[JOB_FACT_PARTITION] && facts->times_ns[JOB_FACT_SUBMITTED] &&
+                  facts->times_ns[JOB_FACT_ENDED] && (isnan (limit) || limit > 0);
 }
 
 /* One of "cpu=2,mem=600M,gres/gpu:a100=1": `name` "gres/gpu:a100". */
@@ -158,7 +158,7 @@ take_accounted (const json_t *job, const struct scheduler_taker *taker)
   facts.times_ns[JOB_FACT_ELIGIBLE] = answer_time (job, "time.eligible");
   facts.times_ns[JOB_FACT_STARTED] = answer_time (job, "time.start");
   facts.times_ns[JOB_FACT_ENDED] = answer_time (job, "time.end");
-  scheduler_end_slurm (&facts);
+  scheduler_end_slurm (&facts, answer_number (job, "time.limit"));
   answer_give (taker, id, answer_text (job, "association.user"), &facts);
 }
 

@@ -14,6 +14,8 @@ struct job_record {
   uint64_t run; /* how many of its id, user and scheduler are older */
   double cpus;  /* NaN: unknown */
   int64_t started_ns;
+  int64_t
+      after_ns; /* when the run before it ended, which may be later by the period of its samples; 0: there is none */
   int64_t ended_ns; /* 0: it ran when the history was last written */
   char *reason;     /* gone, told, restart; "" while it runs */
   char *summary;    /* the object of the line "ended"; "" while it runs */

@@ -453,6 +453,24 @@ def test_late(shown):
     assert ask(url, "jobs")["jobs"]
 
 
+def test_at_once(cluster):
+    """Who looks at a new cluster before its history has anything has asked nothing wrong; he may have otherwise."""
+    cluster.start_aggregator(config=HTTP)
+    url = url_of(cluster.aggregator)
+    for more in ("&combined=1", "&fold=mean&node=n*", "&step=5s&from=-5m", "&rows=1&top=3"):
+        answer = ask(url, f"query?metric=cpu_usage.busy{more}")
+        assert check(answer, "Query")["metric"] == "cpu_usage.busy" and answer["series"] == [] and answer["tiers"] == []
+    for more in ("", "&encoding=levels", "&row=cpu*", "&top=3"):
+        answer = check(ask(url, f"now?metric=cpu_usage.busy{more}"), "Now")
+        assert answer["nodes"] == [] and answer["metrics"][0]["metric"] == "cpu_usage.busy" and answer["metrics"][0]["count"] == 0
+    for form in ("csv", "levels", "table", "parquet", "arrow"):
+        assert get(url, f"{API}query?metric=cpu_usage.busy&format={form}").status == 200, form
+    error_of(url, "query?metric=cpu_usage.busy&from=now&to=-1h", 400, "from")
+    error_of(url, "query?metric=cpu_usage.busy&job=123", 400, "job")
+    error_of(url, "query?node=n1", 400, "metric")
+    assert "there are none yet" in run("aggregator", "query", "cpu_usage.busy", "--history", cluster.history, "--config", cluster.empty).stderr
+
+
 def test_passwords(cluster):
     """The same are needed as for the pages, and what refuses is JSON."""
     path = cluster.write("passwords", cluster.succeed("aggregator", "keys", "password", "anna", stdin="right\n"))

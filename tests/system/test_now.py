@@ -153,7 +153,8 @@ def test_watch(shown):
 @pytest.mark.sanitized
 def test_watch_when_nodes_come_and_go(cluster):
     cluster.start_aggregator(config=HTTP)
-    assert answer_of(cluster, "now", "metric=load.load_1").startswith("error metric: no node has a metric")
+    assert answer_of(cluster, "watch", "metric=load.load_1").startswith("error metric: no node has a metric")
+    assert parse_line(answer_of(cluster, "now", "metric=load.load_1"))["nodes"] == []
     cluster.start_nodes("n1", period="200ms")
     with contextlib.closing(Client(cluster, "watch", "metric=load.load_1")) as client:
         assert parse_line(client.line())["nodes"] == ["n1"]

@@ -257,6 +257,15 @@ def test_racks(shown, browser):
     assert tab.said() == []
 
 
+def test_before_anything(cluster, browser):
+    """A page that is opened before the history has anything shows its curve as that comes, without an error."""
+    cluster.start_aggregator(config=HTTP.format("127.0.0.1:0"))
+    tab = browser.open(address(url_of(cluster.aggregator)))
+    cluster.start_nodes("n1", "n2")
+    tab.wait("document.querySelectorAll('.uplot canvas').length > 0")
+    assert tab.said() == []
+
+
 def test_hostile_address(shown, browser):
     """A link may say anything: it is shown as text, or not at all."""
     _, url = shown

@@ -153,7 +153,7 @@ def check_steps(bed, job):
     steps = [rows[f"{job}.{name}"] for name in ("0", "1", "batch")]
     known = first["cpu"] + second["cpu"]
     used = sum(seconds(row["TotalCPU"]) for row in steps)
-    assert known - TICKS <= report["cpu_time"] and abs(report["cpu_time"] - used) < 0.25
+    assert known - TICKS <= report["cpu_time"] and abs(report["cpu_time"] - used) < 0.5  # slurmstepd's own
     assert second["write_bytes"] <= node["report"]["write"]["total"] < second["write_bytes"] + MB / 8
     assert bed.latest(bed.nodes[0], job, "job_info", "uid") == pwd.getpwnam(OTHER).pw_uid
 
@@ -176,7 +176,7 @@ def check_array(bed, array):
         report = bed.report(did["job"])
         assert report["array"] == f"{array}_{task}"
         known = did["cpu"] + ORPHAN  # sacct says something between nothing of it and twice as much
-        assert known - TICKS <= report["cpu_time"] < known + 0.3
+        assert known - TICKS <= report["cpu_time"] < known + 0.5
         check_facts(bed, did["job"], "completed")
         jobs.add(did["job"])
     assert len(jobs) == 2

@@ -569,12 +569,16 @@ test_runs (void **state)
   put_job_of (scene, 1, "demo", "synop", "ana");
   put_end (scene, 1, 20, "gone", "{}");
   put_job_of (scene, 2, "demo", "synop", "ana");
+  put_end (scene, 2, 60, "gone", "{}");
   put_job_of (scene, 3, "demo", "synop", "ana");
   put_job_of (scene, 4, "demo", "synop", "bob");
   assert_int_equal (job_store_list (reader (scene), &query, &list, &error), 0);
   assert_int_equal (list.count, 3);
   for (size_t i = 0; i < list.count; i++)
     assert_string_equal (list.jobs[i].shown, shown[i]);
+  assert_int_equal (list.jobs[0].after_ns, scene->start_ns + 20 * NS_PER_S);
+  assert_int_equal (list.jobs[1].after_ns, scene->start_ns + 60 * NS_PER_S);
+  assert_int_equal (list.jobs[2].after_ns, 0);
   job_list_free (&list);
 }
 

@@ -307,9 +307,10 @@ job_scratch_create (void **state)
   return 0;
 }
 
-/* From second 0 to `seconds`; `nodes` are parted by commas. `ended` false: it runs. */
+/* From second 0 to `seconds`; `nodes` are parted by commas. `ended` false: it runs. The run before it ended at `after`. */
 static inline struct job_report *
-make_job_report (struct scratch *scratch, const char *nodes, double seconds, bool ended, const char *summary)
+make_job_report_after (struct scratch *scratch, const char *nodes, double after, double seconds, bool ended,
+                       const char *summary)
 {
   char *list = memory_string (nodes), *rest = list;
   struct job_record job = { .label = (char *) "123",
@@ -333,6 +334,7 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
       job.nodes[job.node_count].name = name;
       job.nodes[job.node_count++].first_ns = scratch->start_ns;
     }
+  job.after_ns = scratch->start_ns + (int64_t) (after * 1e9);
   job.ended_ns = ended ? scratch->start_ns + (int64_t) (seconds * 1e9) : 0;
   file = history_file_open (scratch->path, &error);
   if (!file)
@@ -344,6 +346,12 @@ make_job_report (struct scratch *scratch, const char *nodes, double seconds, boo
   free (job.nodes);
   free (list);
   return report;
+}
+
+static inline struct job_report *
+make_job_report (struct scratch *scratch, const char *nodes, double seconds, bool ended, const char *summary)
+{
+  return make_job_report_after (scratch, nodes, -1, seconds, ended, summary);
 }
 
 static inline void

@@ -184,6 +184,27 @@ test_first_sample (void **state)
   job_report_destroy (report);
 }
 
+/* A name is used again at once: the last sample of the run before it has its totals, and is taken after this run began. */
+static void
+test_run_before (void **state)
+{
+  struct scratch *scratch = *state;
+  struct job_report *report;
+
+  for (uint64_t i = 1; i <= 10; i++) {
+    struct job_sample sample = steady (i, 4, 4, GIB);
+    if (i <= 2)
+      sample.user_ms += 500000, sample.read += 500000;
+    put_sample (scratch, "n1", "123", &sample);
+  }
+  report = make_job_report_after (scratch, "n1", 1, 9, true, NULL);
+  assert_int_equal (report->nodes[0].samples, 8);
+  assert_near (report->cpu_time, 36);
+  assert_near (series_of (report, 0, JOB_READ)->total, 9000);
+  assert_near (series_of (report, 0, JOB_CPU_USAGE)->maximum, 100);
+  job_report_destroy (report);
+}
+
 /* The last row has the totals, but no processes to sample. */
 static void
 test_last_row (void **state)
@@ -776,6 +797,7 @@ main (int argc, char **argv)
     TEST (test_rates),
     TEST (test_first_sample),
     TEST (test_last_row),
+    TEST (test_run_before),
     TEST (test_gpus_of_the_job),
     TEST (test_gpus_of_nodes),
   };
