@@ -11,28 +11,14 @@
 #define FORGET "DELETE FROM tier_blocks; DELETE FROM tier_staged; DELETE FROM tier_parts"
 
 #ifdef SANITIZED /* half as many samples, each ten times as dear */
-#define SHORT                                                                                                          \
-  {                                                                                                                    \
-    20, 12                                                                                                             \
-  }
-#define LONG                                                                                                           \
-  {                                                                                                                    \
-    60, 100                                                                                                            \
-  }
+#define COARSER 2
 #else
-#define SHORT                                                                                                          \
-  {                                                                                                                    \
-    10, 12                                                                                                             \
-  }
-#define LONG                                                                                                           \
-  {                                                                                                                    \
-    30, 100                                                                                                            \
-  }
+#define COARSER 1
 #endif
 
-static struct job_of {
+static struct {
   unsigned period, hours; /* seconds */
-} job = SHORT;
+} job = { 10 * COARSER, 12 };
 
 struct made {
   const char *node;
@@ -383,7 +369,8 @@ test_runs (void **state)
 static void
 test_hours (void **state)
 {
-  job = (struct job_of) LONG;
+  job.hours = 100;
+  job.period = 30 * COARSER;
   assert_unread (*state, 2, true, 3 * 86400,
                  "DELETE FROM tier_blocks WHERE tier = 0 AND start >= %lld AND start < %lld AND metric > 0 AND"
                  " metric NOT IN (SELECT id FROM tier_metrics WHERE family IN ('job_cpu', 'job_processes'))");
@@ -393,7 +380,8 @@ test_hours (void **state)
 static void
 test_without_hours (void **state)
 {
-  job = (struct job_of) LONG;
+  job.hours = 100;
+  job.period = 30 * COARSER;
   assert_unread (*state, 2, true, 3 * 86400,
                  "DELETE FROM tier_blocks WHERE tier = 1 AND start >= %lld / 86400 * 86400 AND start < %lld");
 }
@@ -564,7 +552,8 @@ test_deleted (void **state)
 static void
 test_deleted_hours (void **state)
 {
-  job = (struct job_of) LONG;
+  job.hours = 100;
+  job.period = 30 * COARSER;
   assert_all_bare (*state, 42);
 }
 
@@ -620,7 +609,8 @@ test_deleted_gpus (void **state)
 static int
 short_again (void **state)
 {
-  job = (struct job_of) SHORT;
+  job.hours = 12;
+  job.period = 10 * COARSER;
   return scratch_destroy (state);
 }
 
