@@ -28,7 +28,7 @@ struct request {
   char *job;
   struct record *records;
   size_t count;
-  bool listed, done;
+  bool listed, done, changed; /* changed: since it was sent, as a whole */
 };
 
 struct trace_service {
@@ -105,6 +105,7 @@ send_records (const struct trace_service *service, struct request *request, bool
     }
     answer.records[answer.count++] = record->record;
   }
+  request->changed = false;
   answer.progress = end;
   service->send (service->context, &answer);
 }
@@ -140,10 +141,11 @@ take_progress (struct request *request, const struct traces_progress *progress)
                                              [TRACES_ENDED] = TRACE_ENDED,
                                              [TRACES_FAILED] = TRACE_FAILED,
                                              [TRACES_UNREGISTERED] = TRACE_UNREGISTERED };
-  struct record *kept = record_of (request, progress->pid);
+  struct record *kept = progress->of ? record_of (request, progress->pid) : NULL;
 
   request->listed |= request->count >= progress->of || request->count == RECORDS_MAX;
   request->done |= progress->last;
+  request->changed = true;
   if (!kept)
     return;
   kept->changed = true;
@@ -159,15 +161,6 @@ take_progress (struct request *request, const struct traces_progress *progress)
                                         .error = take_text (&kept->error, progress->error, TRACE_ERROR_MAX) };
 }
 
-static bool
-has_changed (const struct request *request)
-{
-  for (size_t i = 0; i < request->count; i++)
-    if (request->records[i].changed)
-      return true;
-  return false;
-}
-
 static void
 take_all (void *context, uint32_t events)
 {
@@ -181,7 +174,7 @@ take_all (void *context, uint32_t events)
       take_progress (request, &progress);
   }
   for (size_t i = 0; i < REQUESTS_KEPT; i++)
-    if (service->requests[i].id && has_changed (&service->requests[i]))
+    if (service->requests[i].changed)
       send_records (service, &service->requests[i], false);
 }
 

@@ -350,9 +350,10 @@ sampling_run (struct sampling *sampling, int64_t now_ns, struct sample *sample)
 {
   int64_t began_ns = clock_monotonic ();
 
-  *sample = (struct sample){
-    .monotonic_ns = now_ns, .wall_ns = clock_wall (), .tables = sampling->due_tables, .slots = sampling->due_slots
-  };
+  *sample = (struct sample){ .monotonic_ns = now_ns,
+                             .wall_ns = now_ns + clock_wall_ahead (),
+                             .tables = sampling->due_tables,
+                             .slots = sampling->due_slots };
   sampling->logged_error[0] = '\0';
   for (size_t i = 0; i < sampling->count; i++) {
     struct slot *slot = &sampling->slots[i];

@@ -2,6 +2,7 @@
 #include "agent/traces/registry.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "synop/clock.h"
 #include "synop/memory.h"
@@ -12,6 +13,9 @@ registry_free (struct registry *registry)
   for (size_t i = 0; i < registry->count; i++)
     free (registry->list[i]);
   registry->count = 0;
+  for (size_t i = 0; i < registry->user_count; i++)
+    if (registry->users[i].socket)
+      close (registry->users[i].socket);
 }
 
 struct registered *
@@ -79,11 +83,13 @@ find_user (struct registry *registry, uid_t uid, int64_t now_ns)
   }
   if (registry->user_count < REGISTRY_USERS)
     oldest = &registry->users[registry->user_count++];
-  *oldest = (struct asking_user){ uid, REGISTRY_BURST, now_ns };
+  else if (oldest->socket)
+    close (oldest->socket);
+  *oldest = (struct asking_user){ .uid = uid, .left = REGISTRY_BURST, .at_ns = now_ns };
   return oldest;
 }
 
-bool
+struct asking_user *
 registry_may_ask (struct registry *registry, uid_t uid, int64_t now_ns)
 {
   struct asking_user *user = find_user (registry, uid, now_ns);
@@ -93,7 +99,7 @@ registry_may_ask (struct registry *registry, uid_t uid, int64_t now_ns)
     user->left = REGISTRY_BURST;
   user->at_ns = now_ns;
   if (user->left < 1)
-    return false;
+    return NULL;
   user->left--;
-  return true;
+  return user;
 }

@@ -27,6 +27,7 @@ struct asking_user {
   uid_t uid;
   double left; /* datagrams that are answered */
   int64_t at_ns;
+  int socket; /* for his answers alone, once others have filled ours; 0: none */
 };
 
 struct registry { /* all zeros: empty */
@@ -45,7 +46,7 @@ size_t registry_count_device (const struct registry *registry, uid_t uid, int32_
 /* Forgets those that are gone. */
 void registry_prune (struct registry *registry, struct process_files *files);
 
-/* False: that user asks too often, and the datagram is dropped. */
-bool registry_may_ask (struct registry *registry, uid_t uid, int64_t now_ns);
+/* NULL: that user asks too often, and the datagram is dropped. Else valid until the next call. */
+struct asking_user *registry_may_ask (struct registry *registry, uid_t uid, int64_t now_ns);
 
 #endif

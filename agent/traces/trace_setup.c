@@ -157,12 +157,12 @@ setup_kineto (struct setup *setup)
   add_registered (setup);
   if (request->registered_count && !request->asked.rank_count && !request->asked.limit)
     add_unregistered (setup);
-  if (setup->count)
+  if (setup->count || request->asked.rank_count)
     return;
-  if (request->registered_count)
-    refuse (setup, "none of these ranks is on this node");
+  if (!traces_socket_there (setup->traces))
+    refuse (setup, "%s", setup->traces->no_socket.text);
   else if (request->pid_count)
-    refuse (setup, "none of the job's %zu processes on this node has registered: " REMEDY, request->pid_count);
+    refuse (setup, "no process of the job on this node has registered (it has %zu): " REMEDY, request->pid_count);
   else
     refuse (setup, "no process of the job is known on this node");
 }
@@ -195,7 +195,7 @@ setup_processes (struct setup *setup)
     setup->tasks[i]->pids[0] = setup->tasks[i]->process.pid;
     setup->tasks[i]->pid_count = 1;
   }
-  if (!setup->count)
+  if (!setup->count && !request->asked.rank_count)
     refuse (setup, "no process of the job for %s is known on this node", traces_tool_names[request->asked.tool]);
 }
 
@@ -284,6 +284,10 @@ trace_setup (struct traces *traces, struct trace_batch *request)
   else
     setup_node (setup);
   request->tasks = request->open = setup->count;
+  if (!setup->count) { /* the ranks that are asked for are elsewhere */
+    traces_put (traces, &(struct traces_progress){ .id = request->asked.id, .last = true });
+    trace_batch_free (request);
+  }
   for (size_t i = 0; i < setup->count; i++) { /* the last to end frees the request */
     begin (setup, i);
     free ((char *) setup->errors[i]);

@@ -14,6 +14,7 @@
 #include "agent/traces/trace_tool.h"
 #include "agent/traces/traces_private.h"
 #include "synop/clock.h"
+#include "synop/file.h"
 #include "synop/log.h"
 
 #define TICK_NS (50 * NS_PER_MS)
@@ -211,7 +212,7 @@ wait_for_process (struct traces *traces, struct trace_task *task, int64_t now_ns
                     "it did not ask what to do before the start: processes ask every 5 s, so let it start later");
     return false;
   }
-  task->begun_ns = asked->iterations ? now_ns : asked->start_ns;
+  task->begun_ns = asked->iterations ? now_ns : task->told_ns - clock_wall_ahead ();
   task->phase = TASK_WRITING;
   task->deadline_ns = asked->iterations ? now_ns + ITERATIONS_NS : asked->start_ns + asked->duration_ns + WRITE_NS;
   put (traces, task, TRACES_BEGUN, 0, task->path, "");
@@ -301,6 +302,8 @@ run_tool (struct traces *traces, struct trace_task *task, int64_t now_ns)
   int status;
 
   hear (task);
+  if (now_ns >= task->begun_ns + task->request->asked.duration_ns)
+    file_close (&task->child.in);
   if (!child_reap (&task->child, &status)) {
     if (now_ns < task->deadline_ns)
       return true;
@@ -412,30 +415,31 @@ trace_tasks_due (const struct traces *traces, int64_t now_ns)
   int64_t due_ns = traces->tasks || traces->ranks_open ? now_ns + TICK_NS : INT64_MAX;
 
   for (const struct trace_task *task = traces->tasks; task; task = task->next) {
-    int64_t start_ns = task->request->asked.start_ns;
+    int64_t next_ns = task->phase == TASK_WAITING   ? task->request->asked.start_ns
+                      : task->phase == TASK_RUNNING ? task->begun_ns + task->request->asked.duration_ns
+                                                    : 0;
 
-    if (task->phase == TASK_WAITING && start_ns > now_ns && start_ns < due_ns)
-      due_ns = start_ns;
+    if (next_ns > now_ns && next_ns < due_ns)
+      due_ns = next_ns;
   }
   return due_ns;
 }
 
 size_t
-trace_task_fetch (struct traces *traces, const struct peer *peer, char text[])
+trace_task_fetch (struct traces *traces, const struct peer *peer, char text[], struct trace_task **for_task)
 {
   int64_t now_ns = clock_monotonic ();
 
   for (struct trace_task *task = traces->tasks; task; task = task->next) {
     const struct traces_request *asked = &task->request->asked;
     int64_t left_ns = asked->start_ns - now_ns;
-    size_t length;
 
     if (asked->tool != TRACES_KINETO || task->phase != TASK_WAITING || task->fetched || task->peer.pid != peer->pid ||
         task->peer.start != peer->start || task->peer.uid != peer->uid || (asked->iterations && left_ns > 0))
       continue;
-    length = trace_config (text, asked, task->path, clock_wall () + left_ns, left_ns);
-    task->fetched = length != 0;
-    return length;
+    task->told_ns = (asked->start_ns + clock_wall_ahead () + NS_PER_MS / 2) / NS_PER_MS * NS_PER_MS;
+    *for_task = task;
+    return trace_config (text, asked, task->path, task->told_ns, left_ns);
   }
   return 0;
 }

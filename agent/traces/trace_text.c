@@ -226,8 +226,7 @@ trace_config (char text[KINETO_ANSWER_MAX], const struct traces_request *request
     return 0;
   } else {
     length = snprintf (text, KINETO_ANSWER_MAX, "PROFILE_START_TIME=%lld\nACTIVITIES_DURATION_MSECS=%lld\n",
-                       (long long) ((start_wall_ns + NS_PER_MS / 2) / NS_PER_MS),
-                       (long long) (request->duration_ns / NS_PER_MS));
+                       (long long) (start_wall_ns / NS_PER_MS), (long long) (request->duration_ns / NS_PER_MS));
     if (!trace_config_find (request->config, "ACTIVITIES_WARMUP_PERIOD_SECS", own, sizeof own))
       length += snprintf (text + length, KINETO_ANSWER_MAX - (size_t) length, "ACTIVITIES_WARMUP_PERIOD_SECS=%lld\n",
                           (long long) warm_up_s (left_ns));

@@ -30,7 +30,7 @@ int trace_config_check (enum traces_tool tool, const char *config, struct error 
 /* The value of a key among these lines; "" and false: it is not there. */
 bool trace_config_find (const char *config, const char *key, char *value, size_t size);
 
-/* Kineto's configuration, for a start that is `left_ns` away. 0: it is too late for that start. */
+/* Kineto's configuration, for a start at that millisecond, which is `left_ns` away. 0: it is too late for that start. */
 size_t trace_config (char text[KINETO_ANSWER_MAX], const struct traces_request *request, const char *path,
                      int64_t start_wall_ns, int64_t left_ns);
 

@@ -27,21 +27,22 @@
 struct tool {
   const char *program, *suffix;
   bool per_process;
+  bool until_input_ends;        /* rather than for a time: it ends with the agent, however that ends */
   const char *words[WORDS_MAX]; /* {seconds}, {ms}, {pids}, {path}, {folder}, {name} are filled in */
 };
 
 /* clang-format off */
 static const struct tool tools[TRACES_TOOLS] = {
-  [TRACES_PERF] = { "perf", "", false,
-    { "perf", "record", "-q", "-g", "-F", "99", "-o", "{path}", "-p", "{pids}", "--", "sleep", "{seconds}" } },
-  [TRACES_PY_SPY] = { "py-spy", "", true,
+  [TRACES_PERF] = { "perf", "", false, true,
+    { "perf", "record", "-q", "-g", "-F", "99", "-o", "{path}", "-p", "{pids}", "--", "cat" } },
+  [TRACES_PY_SPY] = { "py-spy", "", true, false,
     { "py-spy", "record", "--nonblocking", "--pid", "{pids}", "--duration", "{whole}", "--format", "speedscope",
       "--output", "{path}" } },
   /* It cannot attach to a process: what it sees are the GPUs. */
-  [TRACES_NSYS] = { "nsys", ".nsys-rep", false,
+  [TRACES_NSYS] = { "nsys", ".nsys-rep", false, false,
     { "nsys", "profile", "--trace=none", "--sample=none", "--cpuctxsw=none", "--gpu-metrics-devices=all", "--output",
       "{path}", "sleep", "{seconds}" } },
-  [TRACES_ROCPROF] = { "rocprofv3", "_results.json", true,
+  [TRACES_ROCPROF] = { "rocprofv3", "_results.json", true, false,
     { "rocprofv3", "--attach", "{pids}", "--attach-duration-msec", "{ms}", "--sys-trace", "--output-format", "json",
       "--output-directory", "{folder}", "--output-file", "{name}" } },
 };
@@ -110,7 +111,9 @@ static int
 start_profiler (struct child *child, const struct tool_run *run, struct error *error)
 {
   const struct tool *tool = &tools[run->tool];
-  struct child_program program = { .environment = clean_environment, .user = run->user };
+  struct child_program program = { .environment = clean_environment,
+                                   .user = run->user,
+                                   .listens = tool->until_input_ends };
   const char *words[WORDS_MAX + 1] = { NULL };
   char text[8192], path[256];
   size_t used = 0;

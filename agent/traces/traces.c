@@ -329,14 +329,12 @@ run (void *context)
   struct traces *traces = context;
   struct loop_watch *wake = loop_watch_add (traces->loop, traces->wake, EPOLLIN, woken, traces);
 
-  traces->socket_watch = loop_watch_add (traces->loop, traces->socket, EPOLLIN, traces_socket_take, traces);
   traces->tick = loop_timer_add (traces->loop, tick, traces);
-  traces->resume = loop_timer_add (traces->loop, traces_socket_resume, traces);
+  traces_socket_start (traces);
   loop_run (traces->loop);
   trace_tasks_cancel (traces, 0, true);
-  loop_timer_remove (traces->resume);
+  traces_socket_stop (traces);
   loop_timer_remove (traces->tick);
-  loop_watch_remove (traces->socket_watch);
   loop_watch_remove (wake);
   return NULL;
 }

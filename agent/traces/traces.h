@@ -83,7 +83,8 @@ struct traces_progress {
   enum traces_state state;
   int64_t begun_ns; /* CLOCK_MONOTONIC: when it began, or is to begin by the process's own wall clock; 0: it has not */
   uint64_t size;
-  size_t of; /* so many records, of different processes, there are of this request on this node */
+  size_t
+      of; /* so many records, of different processes, there are of this request on this node; 0: none, not this one either */
   bool last; /* of this request on this node: nothing follows, all have ended or failed */
   char path[TRACES_PATH_MAX + 1];
   char error[TRACES_ERROR_MAX + 1];
@@ -102,7 +103,7 @@ struct traces_process {
 };
 
 struct traces;
-/* NULL and error: the socket cannot be made. Not to be called unless settings->enabled. */
+/* NULL and error: the settings are wrong. Not to be called unless settings->enabled. */
 struct traces *traces_create (const struct traces_options *options, struct error *error);
 /* Ends what runs: children are killed, files stay as they are. NULL is fine. Waits for the thread, which waits for nothing. */
 void traces_close (struct traces *traces);

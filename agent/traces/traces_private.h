@@ -43,6 +43,7 @@ struct trace_task {
   char path[TRACES_PATH_MAX + 1], other[TRACES_PATH_MAX + 1];
   size_t behind;
   bool fetched, full;
+  int64_t told_ns; /* the start by the wall clock, as the process was told */
   int64_t deadline_ns, begun_ns;
   struct trace_watch watch;
   struct child child;
@@ -58,8 +59,9 @@ struct traces {
   bool has_group;
   pthread_t thread;
   int wake, out; /* eventfds: to the thread, and to the sampling thread */
-  int socket;
+  int socket;    /* -1: it cannot be had now, and `no_socket` says why */
   bool is_path;
+  struct error no_socket;
 
   pthread_mutex_t lock; /* for what follows */
   bool stop;
@@ -97,10 +99,12 @@ bool traces_permit (const struct traces *traces, const struct peer *peer);
 
 /* ---- traces_socket.c ---- */
 
+/* -1 and error: the settings name none. That another program has its name is no error: it is tried again and again. */
 int traces_socket_open (struct traces *traces, struct error *error);
+void traces_socket_start (struct traces *traces); /* in the thread, as the next two */
+bool traces_socket_there (struct traces *traces); /* tries again where it is not */
+void traces_socket_stop (struct traces *traces);
 void traces_socket_close (struct traces *traces);
-void traces_socket_take (void *traces, uint32_t events);  /* a loop_fd_fn */
-void traces_socket_resume (void *traces, int64_t due_ns); /* a loop_timer_fn */
 
 /* ---- trace_setup.c ---- */
 
@@ -117,7 +121,7 @@ void trace_task_end (struct traces *traces, struct trace_task *task, enum traces
 void trace_tasks_run (struct traces *traces, int64_t now_ns);
 void trace_tasks_cancel (struct traces *traces, uint64_t id, bool all);
 int64_t trace_tasks_due (const struct traces *traces, int64_t now_ns);
-/* The configuration for that process, once; its length, 0: none waits for it. */
-size_t trace_task_fetch (struct traces *traces, const struct peer *peer, char text[]);
+/* The configuration for that process, whose task is `fetched` once it has it; its length, 0: none waits for it. */
+size_t trace_task_fetch (struct traces *traces, const struct peer *peer, char text[], struct trace_task **for_task);
 
 #endif

@@ -18,12 +18,14 @@
 #include "synop/file.h"
 #include "synop/log.h"
 
-#define TURN_MOST 64 /* datagrams before other events have their turn */
+#define AGAIN_NS (10 * NS_PER_S) /* until a name is tried again that another program has */
+#define TURN_MOST 64             /* datagrams before other events have their turn */
 #define SLICE_NS (100 * NS_PER_MS)
 #define SLICE_MOST 2000 /* in a slice; the rest of it no datagram is read */
 
 struct sender {
   struct ucred who;
+  struct asking_user *user;
   struct sockaddr_un address;
   socklen_t length;
 };
@@ -65,37 +67,56 @@ clear_path (const struct sockaddr_un *address, socklen_t length, struct error *e
   return 0;
 }
 
+/* Others may write into its folder, and put something else in its place meanwhile: no link is followed. */
 static int
 settle_path (const struct traces *traces, const char *path)
 {
-  if (traces->has_group && lchown (path, (uid_t) -1, traces->group) < 0)
-    return -1;
-  return chmod (path, traces->has_group ? 0660 : 0666);
+  int fd = open (path, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = -1;
+  struct stat status;
+  char place[64];
+
+  snprintf (place, sizeof place, "/proc/self/fd/%d", fd);
+  if (fd >= 0 && fstat (fd, &status) == 0 && S_ISSOCK (status.st_mode) &&
+      (!traces->has_group || fchownat (fd, "", (uid_t) -1, traces->group, AT_EMPTY_PATH) == 0))
+    rc = chmod (place, traces->has_group ? 0660 : 0666);
+  file_close (&fd);
+  return rc;
 }
 
-int
-traces_socket_open (struct traces *traces, struct error *error)
+static int
+open_at (struct traces *traces, const struct sockaddr_un *address, socklen_t length, struct error *error)
 {
   const char *name = traces->settings.socket;
-  struct sockaddr_un address;
-  socklen_t length = make_address (&address, name, error);
   int yes = 1;
 
-  traces->socket = -1;
-  if (!length)
-    return -1;
-  traces->is_path = name[0] == '/';
-  if (traces->is_path && clear_path (&address, length, error) < 0)
+  if (traces->is_path && clear_path (address, length, error) < 0)
     return -1;
   traces->socket = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (traces->socket >= 0 && setsockopt (traces->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
-      bind (traces->socket, (const struct sockaddr *) &address, length) == 0 &&
+      bind (traces->socket, (const struct sockaddr *) address, length) == 0 &&
       (!traces->is_path || settle_path (traces, name) == 0))
     return 0;
   error_set (error, "[traces] socket %s: %s%s", name, strerror (errno),
              errno == EADDRINUSE ? "; another program, such as dynolog's daemon, has that name" : "");
   file_close (&traces->socket);
   return -1;
+}
+
+int
+traces_socket_open (struct traces *traces, struct error *error)
+{
+  struct sockaddr_un address;
+  socklen_t length = make_address (&address, traces->settings.socket, error);
+  bool known = traces->no_socket.text[0];
+
+  if (!length)
+    return -1;
+  traces->is_path = traces->settings.socket[0] == '/';
+  if (open_at (traces, &address, length, &traces->no_socket) == 0)
+    traces->no_socket.text[0] = 0;
+  else if (!known)
+    log_error ("%s; tried again every 10 s", traces->no_socket.text);
+  return 0;
 }
 
 void
@@ -155,15 +176,44 @@ settle_address (const struct traces *traces, struct sender *sender)
   return lstat (path, &status) == 0 && S_ISSOCK (status.st_mode) && status.st_uid == sender->who.uid;
 }
 
-static void
+static bool
+send_by (int fd, const struct sender *sender, const void *bytes, size_t length)
+{
+  return sendto (fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *) &sender->address,
+                 sender->length) >= 0;
+}
+
+/* Answers that a user does not read stay with the socket that they were sent by, until it has no room for those of others. It
+ * has an abstract name, of the kernel's choice: libkineto takes no answer from a socket without one. */
+static int
+own_socket (struct asking_user *user)
+{
+  const struct sockaddr_un none = { .sun_family = AF_UNIX };
+  int fd = user->socket;
+
+  if (fd)
+    return fd;
+  fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd >= 0 && bind (fd, (const struct sockaddr *) &none, sizeof none.sun_family) < 0)
+    file_close (&fd);
+  user->socket = fd > 0 ? fd : 0;
+  return fd;
+}
+
+/* False: it is lost. */
+static bool
 answer (const struct traces *traces, struct sender *sender, enum kineto_kind kind, const void *payload, size_t length)
 {
   char bytes[KINETO_HEAD + KINETO_ANSWER_MAX];
+  size_t size = kineto_write (bytes, kind, payload, length);
 
-  if (settle_address (traces, sender) &&
-      sendto (traces->socket, bytes, kineto_write (bytes, kind, payload, length), MSG_DONTWAIT | MSG_NOSIGNAL,
-              (const struct sockaddr *) &sender->address, sender->length) < 0)
-    log_debug ("traces: process %d cannot be answered: %s", (int) sender->who.pid, strerror (errno));
+  if (!settle_address (traces, sender))
+    return false;
+  if (send_by (traces->socket, sender, bytes, size) ||
+      (errno == EAGAIN && send_by (own_socket (sender->user), sender, bytes, size)))
+    return true;
+  log_debug ("traces: process %d cannot be answered: %s", (int) sender->who.pid, strerror (errno));
+  return false;
 }
 
 /* ---- registering ---- */
@@ -238,9 +288,11 @@ take (struct traces *traces, struct sender *sender, const struct kineto_message 
     return;
   ask_rank (traces, known);
   if (message->kind == KINETO_REQUEST) {
-    size_t length = message->activities ? trace_task_fetch (traces, &known->peer, text) : 0;
+    struct trace_task *task = NULL;
+    size_t length = message->activities ? trace_task_fetch (traces, &known->peer, text, &task) : 0;
 
-    answer (traces, sender, KINETO_REQUEST, text, length);
+    if (answer (traces, sender, KINETO_REQUEST, text, length) && length)
+      task->fetched = true;
     return;
   }
   pthread_mutex_lock (&traces->lock);
@@ -263,8 +315,8 @@ within_slice (struct traces *traces, int64_t now_ns)
   return traces->slice_taken++ < SLICE_MOST;
 }
 
-void
-traces_socket_take (void *context, uint32_t events)
+static void
+take_datagrams (void *context, uint32_t events)
 {
   struct traces *traces = context;
   char bytes[KINETO_DATAGRAM_MAX];
@@ -284,16 +336,46 @@ traces_socket_take (void *context, uint32_t events)
     got = receive (traces, bytes, &sender);
     if (got < 0)
       return;
-    if (kineto_read (&message, bytes, (size_t) got) && registry_may_ask (&traces->registry, sender.who.uid, now_ns))
+    if (kineto_read (&message, bytes, (size_t) got) &&
+        (sender.user = registry_may_ask (&traces->registry, sender.who.uid, now_ns)))
       take (traces, &sender, &message);
   }
 }
 
-void
-traces_socket_resume (void *context, int64_t due_ns)
+bool
+traces_socket_there (struct traces *traces)
+{
+  struct error error;
+
+  if (traces->socket < 0 && traces_socket_open (traces, &error) == 0 && traces->socket >= 0)
+    log_info ("[traces] socket %s: processes can register now", traces->settings.socket);
+  if (traces->socket >= 0 && !traces->socket_watch)
+    traces->socket_watch = loop_watch_add (traces->loop, traces->socket, EPOLLIN, take_datagrams, traces);
+  return traces->socket >= 0;
+}
+
+/* After a pause, or without a socket so far. */
+static void
+resume (void *context, int64_t due_ns)
 {
   struct traces *traces = context;
 
-  (void) due_ns;
-  loop_watch_change (traces->socket_watch, EPOLLIN);
+  if (traces_socket_there (traces))
+    loop_watch_change (traces->socket_watch, EPOLLIN);
+  else
+    loop_timer_set (traces->resume, due_ns + AGAIN_NS);
+}
+
+void
+traces_socket_start (struct traces *traces)
+{
+  traces->resume = loop_timer_add (traces->loop, resume, traces);
+  resume (traces, clock_monotonic ());
+}
+
+void
+traces_socket_stop (struct traces *traces)
+{
+  loop_timer_remove (traces->resume);
+  loop_watch_remove (traces->socket_watch);
 }

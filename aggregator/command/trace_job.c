@@ -4,18 +4,22 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "aggregator/command/commands.h"
+#include "aggregator/traces/trace_desk.h"
 #include "aggregator/traces/trace_result.h"
 #include "synop/clock.h"
 #include "synop/file.h"
 #include "synop/local_socket.h"
 #include "synop/log.h"
+#include "synop/memory.h"
 
 #define REQUEST_MAX 4096
 #define READ_AT_ONCE 65536
@@ -24,8 +28,11 @@
 #define DURATION_KINETO (500 * NS_PER_MS)
 #define DURATION_OTHERS (10 * NS_PER_S)
 
+static volatile sig_atomic_t interrupted; /* the signal's number */
+
 struct asking {
   const struct options *options;
+  struct trace_question question; /* its ranks */
   struct buffer lines;
   struct trace_result *result;
   struct trace_line sum; /* the last one */
@@ -50,9 +57,8 @@ add_times (struct buffer *request, const struct options *options, struct error *
 
   if (*options->start && duration_parse (options->start + (*options->start == '+'), &start_ns, &why) < 0)
     return config_error (options->config, "trace", "start", error, "%s", why.text);
-  if (options->iterations && (duration_ns || !kineto))
-    return config_error (options->config, "trace", "iterations", error, "%s",
-                         duration_ns ? "does not go with --duration" : "is of kineto alone");
+  if (options->iterations && duration_ns)
+    return config_error (options->config, "trace", "iterations", error, "does not go with --duration");
   if (duration_ns == 0 && options->iterations == 0)
     duration_ns = kineto ? DURATION_KINETO : DURATION_OTHERS;
   buffer_printf (request, "\tdelay=%" PRId64 "\tduration=%" PRId64 "\titerations=%" PRIu64 "\tlimit=%" PRIu64, start_ns,
@@ -60,8 +66,20 @@ add_times (struct buffer *request, const struct options *options, struct error *
   return 0;
 }
 
+/* As the aggregator will read it, so that what is wrong is known before. */
 static int
-make_request (struct buffer *request, const struct options *options, struct error *error)
+check_request (struct trace_question *question, const struct buffer *request, struct error *error)
+{
+  char *words = memory_copy (request->data + strlen ("trace\t"), request->length - strlen ("trace\t"));
+  int rc = trace_question_read (question, words, error);
+
+  free (words);
+  return rc < 0 ? error_prefix (error, "--") : 0;
+}
+
+static int
+make_request (struct buffer *request, struct trace_question *question, const struct options *options,
+              struct error *error)
 {
   const char *texts[] = { options->job, options->output_path, options->trace_nodes, options->ranks, options->tool_set };
 
@@ -84,6 +102,8 @@ make_request (struct buffer *request, const struct options *options, struct erro
     add_word (request, "ranks", options->ranks);
     add_word (request, "options", options->tool_set);
   }
+  if (check_request (question, request, error) < 0)
+    return -1;
   buffer_add_string (request, "\n");
   return request->length <= REQUEST_MAX ? 0 : error_set (error, "trace: the options are too long together");
 }
@@ -109,8 +129,8 @@ take_order (struct asking *asking, const struct trace_line *line)
 
   asking->begun = true;
   if (!options->list && !options->json)
-    log_info ("%s of job %s begins at %s on %lld node%s", options_trace_tools[options->tool], options->job, line->start,
-              line->nodes, line->nodes == 1 ? "" : "s");
+    log_info ("job %s: %s is to begin at %s on %lld node%s", options->job, options_trace_tools[options->tool],
+              line->start, line->nodes, line->nodes == 1 ? "" : "s");
 }
 
 static void
@@ -151,16 +171,42 @@ take_lines (struct asking *asking)
   fflush (stdout);
 }
 
+static void
+interrupt (int signal)
+{
+  interrupted = signal;
+}
+
+/* Signals come while it waits, and at no other time. */
+static void
+catch_signals (sigset_t *before)
+{
+  const struct sigaction action = { .sa_handler = interrupt };
+  sigset_t caught;
+
+  sigemptyset (&caught);
+  sigaddset (&caught, SIGINT);
+  sigaddset (&caught, SIGTERM);
+  sigprocmask (SIG_BLOCK, &caught, before);
+  sigaction (SIGINT, &action, NULL);
+  sigaction (SIGTERM, &action, NULL);
+}
+
 /* Until the last line, or the aggregator is gone. */
 static void
 follow (struct asking *asking, int fd)
 {
   struct pollfd ready = { .fd = fd, .events = POLLIN };
+  sigset_t before;
 
-  while (!asking->ended && !asking->refused) {
+  catch_signals (&before);
+  while (!asking->ended && !asking->refused && !interrupted) {
     ssize_t got;
-    if (poll (&ready, 1, -1) < 0 && errno != EINTR)
-      return;
+    if (ppoll (&ready, 1, NULL, &before) < 0) {
+      if (errno != EINTR)
+        return;
+      continue;
+    }
     got = recv (fd, buffer_reserve (&asking->lines, READ_AT_ONCE), READ_AT_ONCE, 0);
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
       return;
@@ -173,6 +219,25 @@ follow (struct asking *asking, int fd)
 
 /* ---- the end ---- */
 
+/* Ranks that were asked for, and are nowhere. */
+static bool
+has_ranks (const struct asking *asking)
+{
+  struct buffer missing = { 0 };
+  bool all;
+
+  for (size_t i = 0; i < asking->question.rank_count; i++)
+    if (!trace_result_has_rank (asking->result, asking->question.ranks[i]))
+      buffer_printf (&missing, "%s%u", missing.length ? "," : "", (unsigned) asking->question.ranks[i]);
+  all = missing.length == 0;
+  if (!all)
+    log_error ("rank %s: no process of the job that has registered; \"synop-aggregator trace --list %s\" shows those "
+               "that have",
+               buffer_text (&missing), asking->options->job);
+  buffer_free (&missing);
+  return all;
+}
+
 /* Is all there that was asked for? */
 static bool
 is_fine (const struct asking *asking)
@@ -182,6 +247,8 @@ is_fine (const struct asking *asking)
 
   if (sum->failed > 0)
     return false;
+  if (!options->limit && !has_ranks (asking))
+    return false;
   if (sum->processes == 0)
     (options->list ? log_info : log_error) (
         "no process%s has registered: it has to be started with KINETO_USE_DAEMON=1, its agent with [traces] enabled = "
@@ -190,6 +257,15 @@ is_fine (const struct asking *asking)
   if (options->list)
     return true;
   return sum->processes > 0 && sum->unregistered == 0 && (!options->wait || sum->ended == sum->processes);
+}
+
+/* 0: there is none. */
+static size_t
+terminal_width (void)
+{
+  struct winsize size = { 0 };
+
+  return isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 static int
@@ -207,13 +283,16 @@ finish (struct asking *asking)
   if (!options->json) {
     if (!options->list && isatty (STDERR_FILENO))
       fprintf (stderr, "\n");
-    trace_result_table (asking->result, &table);
+    trace_result_table (asking->result, terminal_width (), &table);
     code = file_print (&table);
     buffer_free (&table);
   }
   if (!asking->ended)
-    log_error ("the aggregator has ended: agents go on with what they have begun, and the files will lie at %s",
-               options->output_path);
+    log_error ("%s: agents go on with what they have begun%s%s",
+               interrupted ? "not waited for any longer" : "the aggregator has ended",
+               options->list ? "" : ", and the files will lie at ", options->list ? "" : options->output_path);
+  if (interrupted && !asking->ended)
+    return 128 + interrupted;
   return asking->ended && is_fine (asking) ? code : 1;
 }
 
@@ -225,7 +304,7 @@ trace_job_run (const struct options *options)
   struct error error;
   int code = 2, fd;
 
-  if (make_request (&request, options, &error) < 0) {
+  if (make_request (&request, &asking.question, options, &error) < 0) {
     log_error ("%s", error.text);
   } else if ((fd = local_socket_begin (options->socket, buffer_text (&request), &error)) < 0) {
     client_log_no_answer (options, &(struct reach){ 0 }, &error);

@@ -255,9 +255,10 @@ static const struct option trace_table[] = {
     .help = "Of kineto: for so many iterations of the training's loop, rather than a duration." },
   { "trace", "nodes", NULL, OPTION_LIST, AT (trace_nodes), .check = globs_list_check,
     .help = "Only those of the job's nodes whose name matches one of these globs." },
-  { "trace", "ranks", NULL, OPTION_TEXT, AT (ranks), .help = "Only these ranks, as 0,8,16-23; at most 64." },
+  { "trace", "ranks", NULL, OPTION_TEXT, AT (ranks),
+    .help = "Of kineto, py-spy and rocprof: only these ranks, as 0,8,16-23; at most 64." },
   { "trace", "limit", NULL, OPTION_SIZE, AT (limit), .fallback = "0", .maximum = "1000000",
-    .help = "At most so many processes of each node; 0: all." },
+    .help = "Of kineto: so many processes of the whole job at most, those of the lowest ranks; 0: all." },
   { "trace", "set", NULL, OPTION_TEXT, AT (tool_set),
     .help = "Options of the tool, KEY=VALUE with blanks between, as 'PROFILE_WITH_STACK=true "
             "ACTIVITIES_WARMUP_PERIOD_SECS=1'." },

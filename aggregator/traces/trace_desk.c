@@ -32,7 +32,7 @@ trace_desk_create (const struct trace_desk_options *options)
 }
 
 static void
-free_node (struct traced_node *node)
+free_processes (struct traced_node *node)
 {
   for (size_t i = 0; i < node->count; i++) {
     free (node->processes[i].job);
@@ -40,6 +40,15 @@ free_node (struct traced_node *node)
     free (node->processes[i].error);
   }
   free (node->processes);
+  node->processes = NULL;
+  node->count = 0;
+}
+
+static void
+free_node (struct traced_node *node)
+{
+  free_processes (node);
+  free (node->choice);
   free (node->name);
   free (node->error);
 }
@@ -139,6 +148,8 @@ ask_node (struct trace_desk *desk, struct trace_order *order, struct traced_node
     request.kind = TRACE_STATE;
   if (request.kind == TRACE_STATE)
     request.start_ns = 0;
+  if (node->choice)
+    trace_choice_apply (node->choice, &request);
   if (desk->options.request (desk->options.context, node->name, &request, &error) < 0 && node->state == TRACED_ASKED)
     fail_node (order, node, error.text);
 }
@@ -188,6 +199,47 @@ note_listed (struct trace_desk *desk, struct trace_order *order, int64_t wall_ns
     trace_event (&desk->options, order, EVENT_TRACE_BEGUN, wall_ns);
 }
 
+static uint64_t
+make_id (void)
+{
+  uint64_t id = 0;
+
+  while (id == 0)
+    if (getrandom (&id, sizeof id, 0) != sizeof id)
+      id = 0;
+  return id;
+}
+
+/* Every node has answered what it has: those of which something is chosen are asked for that. */
+static void
+begin_chosen (struct trace_desk *desk, struct trace_order *order)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  trace_choose (order);
+  order->choosing = false;
+  order->start_ns = cluster_time (desk->options.cluster, now_ns) + order->delay_ns;
+  order->request.id = make_id ();
+  order->request.kind = TRACE_BEGIN;
+  order->request.start_ns = order->start_ns;
+  trace_line_order (order);
+  for (size_t i = 0; i < order->node_count; i++) {
+    struct traced_node *node = &order->nodes[i];
+    free_processes (node);
+    if (node->state == TRACED_FAILED)
+      trace_line_node (order, node);
+    if (node->state == TRACED_FAILED || !node->choice)
+      continue;
+    node->state = TRACED_ASKED;
+    node->heard_ns = now_ns;
+    order->waiting++;
+    order->open++;
+  }
+  for (size_t i = 0; i < order->node_count; i++)
+    if (order->nodes[i].state == TRACED_ASKED)
+      ask_node (desk, order, &order->nodes[i], now_ns);
+}
+
 /* After nodes have changed; the order may be gone afterwards. */
 static void
 settle (struct trace_desk *desk, struct trace_order *order, size_t waited)
@@ -195,6 +247,8 @@ settle (struct trace_desk *desk, struct trace_order *order, size_t waited)
   struct trace_reader *reader = order->reader;
   int64_t wall_ns = cluster_time (desk->options.cluster, clock_monotonic ());
 
+  if (order->choosing && order->waiting == 0)
+    begin_chosen (desk, order);
   if (waited > 0 && order->waiting == 0)
     note_listed (desk, order, wall_ns);
   if (order->open == 0) {
@@ -236,17 +290,6 @@ check_room (const struct trace_desk *desk, const char *user, struct error *error
   return 0;
 }
 
-static uint64_t
-make_id (void)
-{
-  uint64_t id = 0;
-
-  while (id == 0)
-    if (getrandom (&id, sizeof id, 0) != sizeof id)
-      id = 0;
-  return id;
-}
-
 static struct trace_order *
 make_order (const struct trace_question *question, int64_t start_ns)
 {
@@ -259,18 +302,20 @@ make_order (const struct trace_question *question, int64_t start_ns)
   order->options = memory_string (question->options);
   order->output = memory_string (question->output);
   order->start_ns = start_ns;
+  order->delay_ns = question->delay_ns;
+  order->limit = question->limit;
+  order->choosing = question->limit && !question->list;
   for (char *at = order->options; (at = strchr (at, ' '));)
     *at = '\n';
   *request = (struct trace_request){ .id = make_id (),
-                                     .kind = question->list ? TRACE_LIST : TRACE_BEGIN,
+                                     .kind = question->list || order->choosing ? TRACE_LIST : TRACE_BEGIN,
                                      .job = trace_text (order->job),
                                      .user = trace_text (order->user),
                                      .tool = trace_text (order->tool),
                                      .options = trace_text (order->options),
                                      .output = trace_text (order->output),
                                      .rank_count = question->rank_count,
-                                     .limit = question->limit,
-                                     .start_ns = question->list ? 0 : start_ns,
+                                     .start_ns = question->list || order->choosing ? 0 : start_ns,
                                      .duration_ns = question->duration_ns,
                                      .iterations = question->iterations };
   memcpy (request->ranks, question->ranks, sizeof request->ranks);
@@ -296,7 +341,8 @@ trace_desk_ask (struct trace_desk *desk, const struct trace_question *question, 
   order->next = desk->orders;
   desk->orders = order;
   desk->count++;
-  trace_line_order (order);
+  if (!order->choosing)
+    trace_line_order (order);
   for (size_t i = 0; i < count; i++) {
     order->nodes[i].name = memory_string (nodes[i]);
     order->nodes[i].heard_ns = now_ns;

@@ -1,6 +1,8 @@
 /* Traces of jobs that run: what a user asks for is requested of the agents of the job's nodes, and their answers become lines
  * for him: what was found, when each trace began on cluster time, where its file is, or why there is none. Pure like cluster.h.
  *
+ * Where only so many processes are asked for, nodes say first which they have.
+ *
  * A node that does not answer is asked again and then given up, one that goes down too; so each order ends. It goes on when
  * who gave it has left, and what agents have begun goes on when the aggregator ends. */
 #ifndef SYNOP_AGGREGATOR_TRACE_DESK_H
@@ -17,12 +19,13 @@
 
 /* What is asked for. */
 struct trace_question {
-  bool list;                              /* who could be traced, rather than traces */
-  const char *job, *user;                 /* job: "": of all */
-  const char *tool, *options, *output;    /* options: KEY=VALUE words */
-  const char *nodes;                      /* globs; "": all of the job's */
-  uint32_t ranks[TRACE_RANKS_MAX], limit; /* as struct trace_request has them */
+  bool list;                           /* who could be traced, rather than traces */
+  const char *job, *user;              /* job: "": of all */
+  const char *tool, *options, *output; /* options: KEY=VALUE words */
+  const char *nodes;                   /* globs; "": all of the job's */
+  uint32_t ranks[TRACE_RANKS_MAX];     /* rank_count 0: all */
   size_t rank_count;
+  uint32_t limit;                /* processes of the whole job; 0: all */
   int64_t delay_ns, duration_ns; /* delay: from now to the start */
   uint32_t iterations;
 };

@@ -15,6 +15,7 @@ trace_order_sum (const struct trace_order *order)
   for (size_t i = 0; i < order->node_count; i++) {
     const struct traced_node *node = &order->nodes[i];
     sum.nodes_failed += node->state == TRACED_FAILED;
+    sum.nodes += node->count > 0;
     for (size_t j = 0; j < node->count; j++) {
       enum trace_state state = node->processes[j].state;
       sum.processes += state != TRACE_UNREGISTERED;
@@ -43,7 +44,7 @@ put (struct trace_order *order, struct json *json)
 
   json_object_end (json);
   json_newline (json);
-  if (order->reader) {
+  if (order->reader && !order->choosing) {
     line = line_create (json->out.data, json->out.length);
     outlet_put (order->reader->outlet, line);
     line_release (line);
@@ -176,7 +177,7 @@ trace_event (const struct trace_desk_options *options, const struct trace_order 
   clock_text (order->start_ns, start);
   if (type == EVENT_TRACE_BEGUN)
     snprintf (text, sizeof text, "%s of %zu processes on %zu nodes from %s on, asked for by %s", order->tool,
-              sum.processes, order->node_count - sum.nodes_failed, start, order->user);
+              sum.processes, sum.nodes, start, order->user);
   else
     snprintf (text, sizeof text, "%s of %s: %zu of %zu traces are there%s", order->tool, start, sum.ended,
               sum.processes, why);

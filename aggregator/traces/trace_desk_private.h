@@ -1,4 +1,4 @@
-/* What trace_desk.c (orders) and trace_desk_line.c (their lines and events) share. */
+/* What trace_desk.c (orders), trace_choice.c (of how many processes) and trace_desk_line.c (lines and events) share. */
 #ifndef SYNOP_AGGREGATOR_TRACE_DESK_PRIVATE_H
 #define SYNOP_AGGREGATOR_TRACE_DESK_PRIVATE_H
 
@@ -13,6 +13,12 @@ struct traced_process {
   char *job, *path, *error;
 };
 
+/* Of a node, where only some of the job's processes are traced. */
+struct trace_choice {
+  uint32_t count, ranks[TRACE_RANKS_MAX];
+  bool named; /* each has a rank */
+};
+
 enum traced_state { TRACED_ASKED, TRACED_GOES_ON, TRACED_DONE, TRACED_FAILED };
 
 struct traced_node {
@@ -22,6 +28,7 @@ struct traced_node {
   char *error;
   struct traced_process *processes;
   size_t count;
+  struct trace_choice *choice;
 };
 
 struct trace_reader {
@@ -36,7 +43,9 @@ struct trace_order {
   struct trace_order *next;
   struct trace_request request;
   char *job, *user, *tool, *options, *output; /* of the request */
-  int64_t start_ns;                           /* cluster time */
+  int64_t start_ns, delay_ns;                 /* cluster time; from the asking to it */
+  uint32_t limit;                             /* of processes; 0: none */
+  bool choosing;                              /* nodes are asked what they have, to choose so many of it */
   struct traced_node *nodes;                  /* in order of names */
   size_t node_count, waiting, open;           /* nodes that have not listed what was found; that have not ended */
   bool begun;                                 /* event trace_begun was reported */
@@ -44,9 +53,13 @@ struct trace_order {
 };
 
 struct trace_sum {
-  size_t processes, ended, failed, unregistered, nodes_failed;
+  size_t processes, ended, failed, unregistered, nodes, nodes_failed; /* nodes: that have processes */
 };
 struct trace_sum trace_order_sum (const struct trace_order *order);
+
+/* Each node of which something is chosen has a `choice` then. */
+void trace_choose (struct trace_order *order);
+void trace_choice_apply (const struct trace_choice *choice, struct trace_request *request);
 
 void trace_line_order (struct trace_order *order);
 void trace_line_node (struct trace_order *order, const struct traced_node *node);

@@ -3,14 +3,18 @@
 #include "aggregator/traces/trace_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "synop/buffer.h"
+#include "synop/json_string.h"
 #include "synop/memory.h"
 
 #define PIECE 262144
@@ -258,6 +262,20 @@ value_pass (struct reading *reading, unsigned depth)
                                     : word_pass (reading);
 }
 
+/* Bytes that are no UTF-8, and so no JSON, become '?'. */
+static void
+text_mend (char *text, size_t length)
+{
+  for (size_t at = 0; at < length;) {
+    size_t bytes =
+        (unsigned char) text[at] < 0x80 ? 1 : json_utf8_length ((const unsigned char *) text + at, length - at);
+
+    if (bytes == 0)
+      text[at] = '?';
+    at += bytes ? bytes : 1;
+  }
+}
+
 /* The value's text is in `kept` then; nothing is, when it was too long. */
 static int
 value_keep (struct reading *reading, size_t most)
@@ -270,6 +288,7 @@ value_keep (struct reading *reading, size_t most)
   reading->most = most;
   rc = value_pass (reading, 1);
   reading->keeps = false;
+  text_mend (reading->kept.data, reading->kept.length);
   return rc;
 }
 
@@ -347,16 +366,33 @@ root_pass (struct reading *reading)
   }
 }
 
+/* What others put into the folder may be a pipe, at which one would wait for ever. */
+static gzFile
+open_file (const char *path, struct error *error)
+{
+  int fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat status;
+  gzFile file = NULL;
+
+  if (fd < 0 || fstat (fd, &status) < 0)
+    error_set (error, "%s", strerror (errno));
+  else if (!S_ISREG (status.st_mode))
+    error_set (error, "it is no regular file");
+  else if (!(file = gzdopen (fd, "rb")))
+    error_set (error, "%s", strerror (ENOMEM));
+  if (!file && fd >= 0)
+    close (fd);
+  return file;
+}
+
 int
 trace_file_read (const char *path, const struct trace_taker *taker, struct error *error)
 {
-  struct reading reading = { .taker = taker, .error = error };
+  struct reading reading = { .taker = taker, .error = error, .file = open_file (path, error) };
   int rc;
 
-  errno = ENOMEM;
-  reading.file = gzopen (path, "rbe");
   if (!reading.file)
-    return error_set (error, "%s", strerror (errno));
+    return -1;
   gzbuffer (reading.file, PIECE);
   reading.piece = memory_new (PIECE, 1);
   rc = root_pass (&reading);

@@ -4,7 +4,8 @@
  *    {"schemaVersion": 1, "distributedInfo": {"rank": 3}, "baseTimeNanoseconds": 17..., "traceEvents": [{...}, ...]}
  *    [{...}, ...]
  *
- * The form: "Trace Event Format" of the Catapult project. NaN and Infinity, which JSON lacks, become null. */
+ * The form: "Trace Event Format" of the Catapult project. NaN and Infinity, which JSON lacks, become null,
+ * and bytes that are no UTF-8 '?'. */
 #ifndef SYNOP_AGGREGATOR_TRACE_FILE_H
 #define SYNOP_AGGREGATOR_TRACE_FILE_H
 

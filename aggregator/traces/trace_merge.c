@@ -61,10 +61,14 @@ rank_add (struct merging *merging, const char *name)
   struct trace_rank rank;
   struct error error;
 
-  if (trace_rank_open (&rank, path, merging->merge->form, &error) < 0 || offset_find (merging, &rank, &error) < 0) {
+  if (trace_rank_open (&rank, path, merging->merge->form, &error) < 0 ||
+      (!rank.merged && offset_find (merging, &rank, &error) < 0)) {
     log_warning ("%s is left out: %s", path, error.text);
     trace_rank_close (&rank);
     merging->left_out++;
+  } else if (rank.merged) {
+    log_info ("%s is a merged trace itself", path);
+    trace_rank_close (&rank);
   } else {
     if (merging->count == merging->room) {
       merging->room = merging->room ? 2 * merging->room : 16;

@@ -1,5 +1,4 @@
 /* What is asked for, as words. See trace_desk.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +10,16 @@ static int
 read_ranks (struct trace_question *question, char *list, struct error *error)
 {
   for (char *item; (item = strsep (&list, ","));) {
-    char *end;
+    char *end, *second;
     unsigned long first = strtoul (item, &end, 10), last = first;
 
-    if (end != item && *end == '-')
-      last = strtoul (item = end + 1, &end, 10);
-    if (end == item || *end || last > INT32_MAX || last < first)
-      return error_set (error, "ranks are as 0,8,16-23");
+    second = end != item && *end == '-' ? end + 1 : item;
+    if (second != item)
+      last = strtoul (second, &end, 10);
+    if (end == second || *end || last > INT32_MAX || last < first)
+      return error_set (error, "ranks: \"%.40s\" is neither a rank nor a range of them, as in 0,8,16-23", item);
     if (question->rank_count + (last - first) >= TRACE_RANKS_MAX)
-      return error_set (error, "no more than %d ranks can be named", TRACE_RANKS_MAX);
+      return error_set (error, "ranks: no more than %d can be named", TRACE_RANKS_MAX);
     for (; first <= last; first++)
       question->ranks[question->rank_count++] = (uint32_t) first;
   }
@@ -31,9 +31,8 @@ read_number (const char *text, int64_t most, int64_t *number, struct error *erro
 {
   char *end;
 
-  errno = 0;
   *number = strtoll (text, &end, 10);
-  if (end == text || *end || errno || *number < 0 || *number > most)
+  if (end == text || *end || *number < 0 || *number > most)
     return error_set (error, "%.40s: a number from 0 to %lld is expected", text, (long long) most);
   return 0;
 }
@@ -64,7 +63,9 @@ read_word (struct trace_question *question, char *word, struct error *error)
   if (strcmp (word, "ranks") == 0)
     return read_ranks (question, value, error);
   if (strcmp (word, "delay") == 0)
-    return read_number (value, TRACE_DURATION_MAX_NS, &question->delay_ns, error);
+    return read_number (value, TRACE_DURATION_MAX_NS, &question->delay_ns, error) < 0
+               ? error_set (error, "start: it is from now on to 1h ahead")
+               : 0;
   if (strcmp (word, "duration") == 0)
     return read_number (value, TRACE_DURATION_MAX_NS, &question->duration_ns, error);
   if (strcmp (word, "iterations") != 0 && strcmp (word, "limit") != 0)
@@ -72,6 +73,38 @@ read_word (struct trace_question *question, char *word, struct error *error)
   if (read_number (value, TRACE_ITERATIONS_MAX, &number, error) < 0)
     return -1;
   *(*word == 'l' ? &question->limit : &question->iterations) = (uint32_t) number;
+  return 0;
+}
+
+static int
+check_output (const char *output, struct error *error)
+{
+  static const char *const words[] = { "{job}", "{node}", "{rank}", "{pid}" };
+
+  for (const char *at = output; (at = strchr (at, '{')); at++) {
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+      known |= strncmp (at, words[i], strlen (words[i])) == 0;
+    if (!known)
+      return error_set (error, "output: what begins at \"%.40s\" is none of {job}, {node}, {rank}, {pid}", at);
+  }
+  return 0;
+}
+
+/* Which options go with which tool. */
+static int
+check_tool (const struct trace_question *question, struct error *error)
+{
+  bool kineto = strcmp (question->tool, "kineto") == 0;
+
+  if (question->rank_count && !kineto && strcmp (question->tool, "py-spy") != 0 &&
+      strcmp (question->tool, "rocprof") != 0)
+    return error_set (error, "ranks: %s traces whole nodes; nodes names those", question->tool);
+  if (question->limit && !kineto)
+    return error_set (error, "limit: goes with kineto alone");
+  if (question->iterations && !kineto)
+    return error_set (error, "iterations: go with kineto alone");
   return 0;
 }
 
@@ -93,5 +126,7 @@ trace_question_read (struct trace_question *question, char *words, struct error 
     return error_set (error, "trace begin takes job=, tool= and output=");
   if ((question->duration_ns == 0) == (question->iterations == 0))
     return error_set (error, "trace begin takes either duration= or iterations=");
-  return globs_list_is_cheap (question->nodes) ? 0 : error_set (error, "nodes: too many stars");
+  if (!globs_list_is_cheap (question->nodes))
+    return error_set (error, "nodes: too many stars");
+  return check_output (question->output, error) < 0 ? -1 : check_tool (question, error);
 }

@@ -120,12 +120,13 @@ member_take (void *context, const char *name, const char *text, size_t length)
   json_t *value = json_loadb (text, length, JSON_DECODE_ANY, NULL);
   const json_t *number = json_object_get (value, "rank");
 
+  rank->merged |= strcmp (name, "synopRanks") == 0;
   if (strcmp (name, "baseTimeNanoseconds") == 0 && json_is_integer (value))
     rank->base_ns = json_integer_value (value);
   if (strcmp (name, "distributedInfo") == 0 && json_is_integer (number))
     rank->rank = json_integer_value (number);
   json_decref (value);
-  return 0;
+  return rank->merged ? -1 : 0;
 }
 
 int
@@ -136,7 +137,7 @@ trace_rank_open (struct trace_rank *rank, const char *path, const char *form, st
   *rank = (struct trace_rank){ .path = memory_string (path), .rank = -1 };
   if (name_read (rank, form, error) < 0 || trace_file_read (path, &taker, error) < 0)
     return -1;
-  if (!rank->timed)
+  if (!rank->timed && !rank->merged)
     return error_set (error, "it has no event with a time");
   rank->first_ns += rank->base_ns;
   rank->last_ns += rank->base_ns;

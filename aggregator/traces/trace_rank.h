@@ -24,6 +24,7 @@ struct trace_rank {
   int64_t base_ns;  /* what its times count from, by its node's wall clock */
   int64_t first_ns; /* its first event, by that clock; valid with `timed` */
   int64_t last_ns;
+  bool merged; /* it is no rank's, but one that was made here; nothing else is known of it */
   uint64_t events, timed;
   int64_t offset_ns, bound_ns; /* the node's wall clock is ahead of cluster time by the first, to within the second */
   struct trace_process *processes;

@@ -11,7 +11,8 @@
 #include "synop/memory.h"
 #include "synop/quantity.h"
 
-#define WIDTH 10000 /* nothing is left out */
+#define WIDTH 10000 /* no column is left out */
+#define INDENT 10   /* of what finds no room beside its row */
 
 struct trace_result {
   bool list;
@@ -137,79 +138,118 @@ set_number (struct text_table *table, size_t column, json_int_t number)
   text_table_set (table, column, text);
 }
 
+/* Where nothing has begun, the columns of that are left out. */
 static void
-add_begun (struct text_table *table, const json_t *line)
+add_row (struct text_table *table, const json_t *line, bool begun)
 {
-  const json_t *bound = json_object_get (line, "bound");
+  const char *state = text_of (line, "state");
+  const json_t *bound = json_object_get (line, "bound"), *size = json_object_get (line, "size");
   char text[24] = "";
 
-  text_table_set (table, 4, text_of (line, "begun"));
-  if (bound)
-    snprintf (text, sizeof text, "%.3f ms", json_number_value (bound) * 1e3);
-  text_table_set (table, 5, text);
-}
-
-static void
-add_process (struct text_table *table, const json_t *line)
-{
-  const char *state = text_of (line, "state"), *error = text_of (line, "error");
-  bool bad = strcmp (state, "failed") == 0 || strcmp (state, "unregistered") == 0;
-
-  text_table_row (table, bad);
+  text_table_row (table, false);
   set_number (table, 0, number_of (line, "rank"));
   text_table_set (table, 1, text_of (line, "node"));
   set_number (table, 2, number_of (line, "pid") ? number_of (line, "pid") : -1);
   text_table_set (table, 3, strcmp (state, "ended") == 0 ? "there" : state);
-  add_begun (table, line);
-  text_table_set (
-      table, 6, json_object_get (line, "size") ? quantity_text ((double) number_of (line, "size"), "bytes").text : "");
-  text_table_set (table, 7,
-                  *error                    ? error
-                  : *text_of (line, "path") ? text_of (line, "path")
-                                            : text_of (line, "job_id"));
+  if (!begun)
+    return;
+  text_table_set (table, 4, text_of (line, "begun"));
+  if (bound)
+    snprintf (text, sizeof text, "%.3f ms", json_number_value (bound) * 1e3);
+  text_table_set (table, 5, text);
+  text_table_set (table, 6, size ? quantity_text ((double) json_integer_value (size), "bytes").text : "");
 }
 
-static void
-add_node (struct text_table *table, const json_t *line)
+/* What has no bounds in its length. */
+static const char *
+remark_of (const json_t *line)
 {
-  text_table_row (table, true);
-  set_number (table, 0, -1);
-  text_table_set (table, 1, text_of (line, "node"));
-  text_table_set (table, 3, "failed");
-  text_table_set (table, 7, text_of (line, "error"));
+  const char *error = text_of (line, "error"), *path = text_of (line, "path");
+
+  return *error ? error : *path ? path : text_of (line, "job_id");
 }
 
-static void
-add_columns (struct text_table *table, bool list)
+/* Processes, then the nodes that failed as a whole. */
+static json_t **
+sort_lines (const struct trace_result *result, size_t *count)
 {
-  text_table_column (table, "RANK", false);
-  text_table_column (table, "NODE", true);
-  text_table_column (table, "PID", false);
-  text_table_column (table, "STATE", true);
-  text_table_column (table, list ? "" : "BEGAN AT (cluster time)", true);
-  text_table_column (table, list ? "" : "RIGHT TO", true);
-  text_table_column (table, list ? "" : "SIZE", false);
-  text_table_column (table, list ? "JOB" : "FILE, OR WHY THERE IS NONE", true);
+  size_t processes = json_object_size (result->processes);
+  json_t **lines = memory_new (processes + json_object_size (result->nodes), sizeof *lines), *line;
+  const char *key;
+
+  *count = 0;
+  json_object_foreach (result->processes, key, line) lines[(*count)++] = line;
+  json_object_foreach (result->nodes, key, line) if (strcmp (text_of (line, "state"), "failed") == 0)
+      lines[(*count)++] = line;
+  if (processes > 0)
+    qsort (lines, processes, sizeof *lines, compare_lines);
+  if (*count > processes)
+    qsort (lines + processes, *count - processes, sizeof *lines, compare_lines);
+  return lines;
+}
+
+/* Each row with its remark: beside it where all find room there, else below. */
+static void
+put_rows (const struct buffer *rows, json_t *const *lines, const char *title, size_t width, struct buffer *out)
+{
+  size_t widest = 0, longest = text_width (title, strlen (title)), at = 0, row;
+  const char *end;
+
+  for (row = 0; (end = memchr (rows->data + at, '\n', rows->length - at)); row++) {
+    size_t length = (size_t) (end - rows->data) - at, wide = text_width (rows->data + at, length);
+    size_t remark = row ? text_width (remark_of (lines[row - 1]), strlen (remark_of (lines[row - 1]))) : 0;
+
+    widest = wide > widest ? wide : widest;
+    longest = remark > longest ? remark : longest;
+    at += length + 1;
+  }
+  for (row = at = 0; (end = memchr (rows->data + at, '\n', rows->length - at)); row++) {
+    size_t length = (size_t) (end - rows->data) - at, wide = text_width (rows->data + at, length);
+    const char *remark = row ? remark_of (lines[row - 1]) : title;
+    bool beside = !width || widest + 2 + longest <= width;
+
+    buffer_add (out, rows->data + at, length);
+    if (beside)
+      buffer_printf (out, "%*s%s\n", (int) (widest - wide + 2), "", remark);
+    else if (row && *remark)
+      buffer_printf (out, "\n%*s%s\n", INDENT, "", remark);
+    else
+      buffer_add_string (out, "\n");
+    at += length + 1;
+  }
 }
 
 void
-trace_result_table (const struct trace_result *result, struct buffer *out)
+trace_result_table (const struct trace_result *result, size_t width, struct buffer *out)
 {
-  size_t count = json_object_size (result->processes), at = 0;
-  json_t **lines = memory_new (count, sizeof *lines), *line;
+  const char *const titles[] = { "RANK", "NODE", "PID", "STATE", "BEGAN AT (cluster time)", "RIGHT TO", "SIZE" };
   struct text_table table = { 0 };
-  const char *key;
+  struct buffer rows = { 0 };
+  size_t count;
+  json_t **lines = sort_lines (result, &count);
+  bool begun = false;
 
-  add_columns (&table, result->list);
-  json_object_foreach (result->processes, key, line) lines[at++] = line;
-  if (count > 0)
-    qsort (lines, count, sizeof *lines, compare_lines);
   for (size_t i = 0; i < count; i++)
-    add_process (&table, lines[i]);
-  json_object_foreach (result->nodes, key, line) if (strcmp (text_of (line, "state"), "failed") == 0)
-      add_node (&table, line);
-  if (table.rows > 0)
-    text_table_put (&table, out, WIDTH, false);
+    begun |= *text_of (lines[i], "begun") != '\0';
+  for (size_t i = 0; i < (begun ? 7 : 4); i++)
+    text_table_column (&table, titles[i], i == 1 || (i >= 3 && i <= 5));
+  for (size_t i = 0; i < count; i++)
+    add_row (&table, lines[i], begun);
+  if (count > 0) {
+    text_table_put (&table, &rows, WIDTH, false);
+    put_rows (&rows, lines, result->list ? "JOB" : "FILE, OR WHY THERE IS NONE", width, out);
+  }
   text_table_free (&table);
+  buffer_free (&rows);
   free (lines);
+}
+
+bool
+trace_result_has_rank (const struct trace_result *result, uint32_t rank)
+{
+  const char *key;
+  json_t *line;
+
+  json_object_foreach (result->processes, key, line) if (number_of (line, "rank") == (json_int_t) rank) return true;
+  return false;
 }

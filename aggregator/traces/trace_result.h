@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "synop/buffer.h"
 
@@ -20,6 +21,8 @@ struct trace_result *trace_result_create (bool list);
 void trace_result_destroy (struct trace_result *result);
 void trace_result_take (struct trace_result *result, const char *text, size_t length, struct trace_line *taken);
 void trace_result_progress (const struct trace_result *result, struct buffer *out); /* a line, without its newline */
-void trace_result_table (const struct trace_result *result, struct buffer *out);
+/* For a terminal that is so wide; 0: for none. */
+void trace_result_table (const struct trace_result *result, size_t width, struct buffer *out);
+bool trace_result_has_rank (const struct trace_result *result, uint32_t rank);
 
 #endif

@@ -10,6 +10,8 @@
 
 int64_t clock_monotonic (void); /* CLOCK_MONOTONIC: starts anywhere, never steps */
 int64_t clock_wall (void);      /* CLOCK_REALTIME: since 1970, may step */
+/* By how much the wall clock is ahead of the monotonic one: of readings so close that being interrupted does not matter. */
+int64_t clock_wall_ahead (void);
 
 #define CLOCK_TEXT_SIZE 40
 /* RFC 3339 in UTC with nine digits: "2026-11-21T15:20:44.123456789Z". Returns its length. */

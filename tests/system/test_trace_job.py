@@ -10,7 +10,7 @@ import sys
 import pytest
 from lib import traced_host
 from lib.clocks import WallShift
-from lib.programs import run, wait_until
+from lib.programs import run, time_ns, wait_until
 
 HOST = pathlib.Path(traced_host.__file__)
 SHIFTS = {"n1": 0.0, "n2": 9.75, "n3": -9.5, "n4": 3.125}
@@ -49,8 +49,8 @@ class Hosts:
                 if "no namespace of processes" in log:
                     pytest.skip("no namespace of processes")
                 raise AssertionError(log)
-            lines = self.cluster.aggregator.lines(0, type="node")
-            timed = {line["node"] for line in lines if line["clock"]["bound"] is not None and line["clock"]["bound"] < 0.0004}
+            last = {line["node"]: line["clock"]["bound"] for line in self.cluster.aggregator.lines(0, type="node")}
+            timed = {node for node, bound in last.items() if bound is not None and bound < 0.0004}
             return timed >= names and self.command("--list", JOB).stdout.count(" found ") == processes
 
         wait_until(there, "registered processes")
@@ -68,13 +68,20 @@ class Hosts:
 def test_four_hosts_begin_at_one_instant_and_become_one_trace(cluster):
     hosts = Hosts(cluster, SHIFTS)
     hosts.wait(8)
-    done = hosts.begin("--wait", "--start", "+6s", "--duration", "200ms", "--set", "PROFILE_WITH_STACK=true")
+    done = hosts.begin("--wait", "--json", "--start", "+6s", "--duration", "200ms", "--set", "PROFILE_WITH_STACK=true")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert sum(" there " in line for line in done.stdout.splitlines()) == 8
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    ended = [line for line in lines if line["what"] == "process" and line["state"] == "ended"]
+    assert len(ended) == 8
     noted = hosts.noted()
     true = [one["true_ns"] for one in noted]
     assert sorted(one["rank"] for one in noted) == list(range(8))
-    assert max(true) - min(true) <= 2_000_000, true
+    # Kineto's own unit takes half a millisecond from each, and its node's clock what it is not known to. That was 0.4 ms when
+    # the traces were asked for; on a machine that is too busy to answer probes it may have become more since.
+    bound = max(line["bound"] for line in ended)
+    print("spread", (max(true) - min(true)) / 1e6, "ms; clocks right to", bound * 1e3, "ms")
+    assert max(true) - min(true) <= 1_000_000 + 2e9 * max(bound, 0.0005), (true, bound)
+    assert all(abs(time_ns(line["begun"]) - time_ns(lines[0]["start"])) <= 500_000 + 2e9 * max(bound, 0.0005) for line in ended), ended
     assert all(one["told"]["PROFILE_WITH_STACK"] == "true" for one in noted)
     assert cluster.wait_event("trace_begun", job_id=JOB)["processes"] == 8
     assert cluster.wait_event("trace_ended", job_id=JOB)["traces"] == 8

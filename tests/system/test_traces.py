@@ -113,6 +113,17 @@ def test_times_before_the_base_time_was_there(tmp_path):
     assert all(event["dur"] is None for event in merged["traceEvents"] if event["ph"] == "X")
 
 
+def test_what_is_no_utf8_and_what_was_merged_before(tmp_path):
+    (tmp_path / "n1-0.json").write_bytes(b'[{"ph":"X","name":"a\xff\xc3\xa4\xe2\x82","pid":1,"ts":1}]')
+    (tmp_path / "offsets").write_text("n1 0\n")
+    merge(tmp_path, tmp_path / "job-77.json.gz", "--offsets", tmp_path / "offsets")
+    done = merge(tmp_path, tmp_path / "job-78.json", "--offsets", tmp_path / "offsets")
+    assert "job-77.json.gz is a merged trace itself" in done.stderr
+    merged = read(tmp_path / "job-78.json")
+    assert merged == read(tmp_path / "job-77.json.gz")
+    assert [event["name"] for event in merged["traceEvents"] if event["ph"] == "X"] == ["a?\u00e4??"]
+
+
 DAMAGED = {
     "n1-1.json": ('{"traceEvents":[{"ph":"X","ts":1', "is cut off here"),
     "n1-2.json": ("", "is cut off here"),
@@ -124,6 +135,7 @@ DAMAGED = {
     "n1-7.json": ('{"a":' + "[" * 300, "nested too deeply"),
     "n1-8.json.gz": (gzip.compress(b'{"traceEvents":[' + b'{"ph":"X","ts":1},' * 5000)[:-20], "byte"),
     "n1.json": ("{}", 'is not of the form "{node}-{rank}.json"'),
+    "n1-11.json": (None, "it is no regular file"),
     "n7-9.json": ('[{"ph":"X","ts":1}]', "has no line for node n7"),
 }
 
@@ -132,10 +144,13 @@ def test_damaged_ones_are_left_out(tmp_path):
     folder = tmp_path / "traces"
     folder.mkdir()
     for name, (text, _) in DAMAGED.items():
+        if text is None:
+            os.mkfifo(folder / name)
+            continue
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     (tmp_path / "offsets").write_text("n1 0\n")
     done = merge(folder, tmp_path / "out.json", "--offsets", tmp_path / "offsets", code=1)
-    assert "none of its 11 traces can be merged" in done.stderr and not list(tmp_path.glob("out*"))
+    assert "none of its 12 traces can be merged" in done.stderr and not list(tmp_path.glob("out*"))
     write(folder / "n1-0.json", made_trace(0, BEGIN)[0])
     done = merge(folder, tmp_path / "out.json", "--offsets", tmp_path / "offsets", code=1)
     for name, (_, words) in DAMAGED.items():

@@ -4,6 +4,7 @@ is shown, and each way in which it can fail."""
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -93,7 +94,7 @@ def test_all_begin_at_one_instant(cluster, nodes):
             nodes("n3", both({31: 3, 32: 4}), ahead=86400.0)]
     wait_jobs(cluster, made)
     before = time.time_ns()
-    done = trace(cluster, "77", "-o", OUTPUT, "--start", "+3s", "--duration", "250ms", "--ranks", "0-3,9", "--limit", "7",
+    done = trace(cluster, "77", "-o", OUTPUT, "--start", "+3s", "--duration", "250ms", "--ranks", "0-3,4",
                  "--set", "PROFILE_WITH_STACK=true ACTIVITY_TYPES=cpu_op,kernel", "--wait")
     requests = [node.requests[0] for node in made]
     true = [request.start_ns - node.ahead_ns for request, node in zip(requests, made)]
@@ -102,7 +103,7 @@ def test_all_begin_at_one_instant(cluster, nodes):
     assert 3 * S - S // 10 < true[0] + wall - before < 60 * S
     for request in requests:
         assert (request.kind, request.job, request.tool, request.user) == (BEGIN, "77", "kineto", "root")
-        assert (request.ranks, request.limit, request.duration_ns, request.iterations) == ([0, 1, 2, 3, 9], 7, S // 4, 0)
+        assert (request.ranks, request.limit, request.duration_ns, request.iterations) == ([0, 1, 2, 3, 4], 0, S // 4, 0)
         assert request.options == "PROFILE_WITH_STACK=true\nACTIVITY_TYPES=cpu_op,kernel" and request.output == OUTPUT
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:4] for row in rows[1:]] == [["0", "n1", "11", "there"], ["1", "n1", "12", "there"], ["2", "n2", "21", "there"],
@@ -125,6 +126,54 @@ def test_iterations_json_and_nodes(cluster, nodes):
     assert lines[0]["what"] == "order" and lines[-1] == {"type": "trace", "what": "end", "processes": 1, "ended": 1, "failed": 0,
                                                          "unregistered": 0, "nodes_failed": 0}
     assert not made[0].requests and made[1].requests[0].iterations == 3 and made[1].requests[0].duration_ns == 0
+
+
+def test_so_many_of_the_whole_job(cluster, nodes):
+    """Nodes are asked what they have; the lowest ranks are traced, and nodes that have none of them are not asked again."""
+    start(cluster)
+    held = {"n1": {11: 5, 12: 0}, "n2": {21: 6}, "n3": {31: 1, 32: 7}}
+
+    def answer(node, request):
+        both({pid: rank for pid, rank in held[node.name].items() if request.kind == LIST or rank in request.ranks})(node, request)
+
+    made = [nodes(name, answer) for name in held]
+    wait_jobs(cluster, made)
+    done = trace(cluster, "77", "-o", OUTPUT, "--limit", "3", "--json", "--wait")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[0]["what"] == "order" and lines[0]["tool"] == "kineto" and lines[-1]["ended"] == 3
+    assert {line["rank"] for line in lines if line["what"] == "process"} == {0, 1, 5}
+    begun = {node.name: [request for request in node.requests if request.kind == BEGIN] for node in made}
+    assert [[(request.ranks, request.limit) for request in begun[name]] for name in held] == [[([0, 5], 2)], [], [([1], 1)]]
+    assert "3 processes on 2 nodes" in cluster.wait_event("trace_begun")["detail"]
+
+
+def test_so_many_of_those_that_have_no_rank(cluster, nodes):
+    start(cluster)
+    made = nodes("n1", both({11: -1, 12: -1, 13: -1}))
+    wait_jobs(cluster, [made])
+    trace(cluster, "77", "-o", "/shared/{pid}.json", "--limit", "2", "--wait")
+    assert [(request.kind, request.ranks, request.limit) for request in made.requests] == [(LIST, [], 0), (BEGIN, [], 2)]
+
+
+def test_ranks_that_are_nowhere(cluster, nodes):
+    """A node that has none of the ranks is no failure; a rank that no node has is."""
+    start(cluster)
+    made = [nodes("n1", both({11: 0})), nodes("n2", both({}))]
+    wait_jobs(cluster, made)
+    assert " there " in trace(cluster, "77", "-o", OUTPUT, "--ranks", "0", "--wait").stdout
+    done = trace(cluster, "77", "-o", OUTPUT, "--ranks", "0,3,8", "--wait", code=1)
+    assert " there " in done.stdout and "rank 3,8: no process of the job that has registered" in done.stderr, done.stderr
+
+
+def test_ctrl_c(cluster, nodes):
+    """It ends the waiting; what is known so far is shown, and that the traces go on."""
+    start(cluster)
+    made = nodes("n1", lambda node, request: node.reply(request, GOES_ON, record(11, FOUND, 0)))
+    wait_jobs(cluster, [made])
+    waiting = cluster.start("waiting", "aggregator", *command(cluster, "77", "-o", OUTPUT, "--wait"))
+    wait_until(lambda: made.requests and "is to begin" in waiting.log(), "the request")
+    waiting.process.send_signal(signal.SIGINT)
+    assert waiting.wait() == 130 and "agents go on with what they have begun" in waiting.log()
 
 
 def test_without_wait_it_ends_when_all_are_found(cluster, nodes):
@@ -302,6 +351,13 @@ def test_hostile_answers(cluster, nodes):
     (["77", "-o", "/{pid}", "--start", "soon"], "start"),
     (["77", "-o", "/{pid}", "--iterations", "2", "--duration", "1s"], "does not go with --duration"),
     (["77", "-o", "/{pid}", "--tool", "strace"], "kineto"),
+    (["77", "-o", "/{pid}", "--ranks", "3-1"], '--ranks: "3-1" is neither a rank nor a range'),
+    (["77", "-o", "/{pid}", "--ranks", "0-99"], "--ranks: no more than 64"),
+    (["77", "-o", "/{pid}", "--start", "+2h"], "--start: it is from now on to 1h ahead"),
+    (["77", "-o", "/{pid}-{host}"], "--output: what begins at \"{host}\" is none of"),
+    (["77", "-o", "/{pid}", "--tool", "perf", "--ranks", "0"], "--ranks: perf traces whole nodes"),
+    (["77", "-o", "/{pid}", "--tool", "counters", "--limit", "1"], "--limit: goes with kineto alone"),
+    (["77", "-o", "/{pid}", "--tool", "counters", "--iterations", "1"], "--iterations: go with kineto alone"),
     (["7\t8", "-o", "/{pid}"], "tabs"),
     (["77", "--merge", "/x", "-o", "/{pid}"], "does not go with a job"),
 ])
@@ -311,8 +367,6 @@ def test_wrong_commands(cluster, arguments, words):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["78", "-o", "/{pid}"], "no job 78 runs"),
-    (["77", "-o", "/{pid}", "--ranks", "3-1"], "ranks are as 0,8,16-23"),
-    (["77", "-o", "/{pid}", "--ranks", "0-99"], "no more than 64 ranks"),
     (["77", "-o", "/{pid}", "--nodes", "x*"], "no node that matches x*"),
     (["--list", "79"], "no job 79 runs"),
 ])

@@ -161,14 +161,14 @@ test_config (void **state)
 {
   struct traces_request request = { .duration_ns = 500 * NS_PER_MS, .config = "PROFILE_WITH_STACK=true" };
   char text[KINETO_ANSWER_MAX];
-  size_t length = trace_config (text, &request, "/t/a", 1700000000123400000, 10 * NS_PER_S);
+  size_t length = trace_config (text, &request, "/t/a", 1700000000123000000, 10 * NS_PER_S);
 
   (void) state;
   assert_int_equal (length, strlen (text));
   assert_string_equal (text, "PROFILE_START_TIME=1700000000123\nACTIVITIES_DURATION_MSECS=500\n"
                              "ACTIVITIES_WARMUP_PERIOD_SECS=5\nACTIVITIES_LOG_FILE=/t/a\nPROFILE_WITH_STACK=true\n");
-  assert_true (trace_config (text, &request, "/t/a", 1700000000123500000, 3050 * NS_PER_MS));
-  assert_non_null (strstr (text, "PROFILE_START_TIME=1700000000124\n"));
+  assert_true (trace_config (text, &request, "/t/a", 1700000000123999999, 3050 * NS_PER_MS));
+  assert_non_null (strstr (text, "PROFILE_START_TIME=1700000000123\n"));
   assert_non_null (strstr (text, "WARMUP_PERIOD_SECS=2\n"));
   assert_int_equal (trace_config (text, &request, "/t/a", 0, 99 * NS_PER_MS), 0);
   assert_int_equal (trace_config (text, &request, "/t/a", 0, -1), 0);
@@ -236,6 +236,7 @@ test_status (void **state)
   assert_true (peer_calls_itself (&peer, 4711));
   assert_false (peer_calls_itself (&peer, 6));
   assert_false (peer_parse_status (&peer, "Name:\tx\nUid:\t5\t0\t5\t5\nGid:\t6\n")); /* it changes its user */
+  assert_false (peer_parse_status (&peer, "Name:\tx\nUid:\t5\t5\t0\t5\nGid:\t6\n"));
   assert_false (peer_parse_status (&peer, "Name:\tx\n"));
 }
 

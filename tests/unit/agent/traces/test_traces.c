@@ -201,15 +201,21 @@ enter (int fd, int32_t gpu, pid_t pid, int wait_ms)
 }
 
 static ssize_t
-fetch (int fd, pid_t pid, char *text, size_t size, int wait_ms)
+fetch_of (int fd, int32_t type, pid_t pid, char *text, size_t size, int wait_ms)
 {
   const struct {
     int32_t type, count;
     int64_t job;
     int32_t pids[2];
-  } asked = { 2, 2, 7, { pid, 1 } };
+  } asked = { type, 2, 7, { pid, 1 } };
 
   return ask (fd, "req", &asked, sizeof asked, text, size, wait_ms);
+}
+
+static ssize_t
+fetch (int fd, pid_t pid, char *text, size_t size, int wait_ms)
+{
+  return fetch_of (fd, 2, pid, text, size, wait_ms);
 }
 
 /* The exit code of `run` in a child, which is another user if this one is root. */
@@ -227,6 +233,13 @@ in_child (int (*run) (void))
   }
   waitpid (pid, &status, 0);
   return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+stop_process (pid_t pid)
+{
+  kill (pid, SIGKILL);
+  waitpid (pid, NULL, 0);
 }
 
 /* ---- registering ---- */
@@ -316,6 +329,7 @@ test_configuration (void **state)
   assert_false (progress.last);
   assert_int_equal (in_child (fetch_mine), 0);
   assert_int_equal (in_child (fetch_own), 0);
+  assert_int_equal (fetch_of (fd, 1, getpid (), text, sizeof text, LIMIT_MS), 0); /* of events, not of activities */
   assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) > 0);
   snprintf (line, sizeof line, "ACTIVITIES_LOG_FILE=%s/7-%d.trace\nPROFILE_WITH_STACK=true\n", folder, (int) getpid ());
   assert_non_null (strstr (text, line));
@@ -371,6 +385,34 @@ test_whole (void **state)
   close (fd);
 }
 
+/* A process begins at the millisecond that it was told, which is the nearest one to the start; that is reported. */
+static void
+test_told_start (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  int fd = client_open ();
+  char text[4096] = "";
+  int64_t told_ns;
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  for (int64_t ahead_ns = NS_PER_S; !strstr (text, "PROFILE_START_TIME="); ahead_ns *= 2) { /* until it asks in time */
+    assert_true (ahead_ns < LIMIT_MS * NS_PER_MS);
+    asked.id = ++last_id;
+    asked.start_ns = clock_monotonic () + ahead_ns;
+    begin (&asked);
+    assert_int_equal (next_progress ().state, TRACES_FOUND);
+    assert_true (fetch (fd, getpid (), text, sizeof text, LIMIT_MS) >= 0);
+    progress = next_progress ();
+  }
+  assert_int_equal (progress.state, TRACES_BEGUN);
+  told_ns = strtoll (strstr (text, "PROFILE_START_TIME=") + 19, NULL, 10) * NS_PER_MS - clock_wall_ahead ();
+  assert_true (llabs (told_ns - progress.begun_ns) < NS_PER_MS / 10);
+  assert_true (llabs (told_ns - asked.start_ns) < NS_PER_MS * 6 / 10);
+  close (fd);
+}
+
 /* Newer versions of Kineto put their process id into the name. */
 static void
 test_other_name (void **state)
@@ -416,11 +458,98 @@ test_links (void **state)
   progress = next_progress ();
   assert_failed (&progress, "link");
   assert_true (progress.last);
+  snprintf (path, sizeof path, "%s/inner", folder); /* where the link leads within the folder, too */
+  assert_int_equal (mkdir (path, 01777), 0);
+  snprintf (path, sizeof path, "%s/link", folder);
+  assert_int_equal (unlink (path), 0);
+  assert_int_equal (symlink ("inner", path), 0);
+  snprintf (path, sizeof path, "%s/link/{pid}", folder);
+  asked.id = ++last_id;
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "a part of the folder is a link");
   snprintf (path, sizeof path, "%s/absent/{pid}", folder);
   asked.id = ++last_id;
   begin (&asked);
   progress = next_progress ();
   assert_failed (&progress, "not there");
+  close (fd);
+}
+
+/* Iterations are counted from the start on, which no process is told of before. */
+static void
+test_iterations_begin_with_the_start (void **state)
+{
+  struct traces_request asked = request ();
+  int fd = client_open ();
+  char text[4096];
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  asked.iterations = 3;
+  begin (&asked);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  assert_int_equal (fetch (fd, getpid (), text, sizeof text, LIMIT_MS), 0);
+  close (fd);
+}
+
+/* Requests that have ended make room for others. */
+static void
+test_many_requests (void **state)
+{
+  struct traces_request asked = request ();
+
+  (void) state;
+  asked.job = "8";
+  for (int i = 0; i < 200; i++) {
+    asked.id = ++last_id;
+    begin (&asked);
+    assert_true (next_progress ().last);
+  }
+}
+
+/* A process that registers, and then is there until it is ended. */
+static pid_t
+start_registered (void)
+{
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (enter (client_open (), 0, getpid (), LIMIT_MS) > 0)
+      pause ();
+    _exit (1);
+  }
+  of_job[of_job_count++] = pid;
+  for (struct traces_process list[2]; traces_list (traces, list, 2) < 2;)
+    poll (NULL, 0, 1);
+  return pid;
+}
+
+static void
+test_one_path_for_two (void **state)
+{
+  struct traces_request asked = request ();
+  int fd = client_open (), paths = 0;
+  struct traces_progress progress;
+  char path[256];
+  pid_t other;
+
+  (void) state;
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  other = start_registered ();
+  snprintf (path, sizeof path, "%s/{job}", folder);
+  asked.path = path;
+  begin (&asked);
+  do {
+    progress = next_progress ();
+    paths += progress.state == TRACES_FAILED && strstr (progress.error, "has the same path") != NULL;
+  } while (progress.state != TRACES_FOUND);
+  if (!paths) { /* it was found first */
+    progress = next_progress ();
+    assert_failed (&progress, "has the same path");
+  }
+  stop_process (other);
   close (fd);
 }
 
@@ -450,7 +579,7 @@ test_nobody (void **state)
   asked.rank_count = 1;
   begin (&asked);
   progress = next_progress ();
-  assert_failed (&progress, "ranks");
+  assert_true (progress.last && progress.of == 0); /* they are elsewhere, which is no failure */
   close (fd);
 }
 
@@ -557,13 +686,6 @@ start_worker (void)
   return pid;
 }
 
-static void
-stop_worker (pid_t pid)
-{
-  kill (pid, SIGKILL);
-  waitpid (pid, NULL, 0);
-}
-
 static bool
 is_other (pid_t pid)
 {
@@ -621,7 +743,7 @@ test_tool (void **state)
   assert_non_null (strstr (text, "NoNewPrivs:\t1\n"));
   assert_non_null (strstr (text, "node = n1\nperiod = 20000us\ncount = 51\n"));
   assert_non_null (strstr (text, "[group load]\nperiod = 20000us\n[group memory_info]\nenabled = no\n"));
-  stop_worker (worker);
+  stop_process (worker);
 }
 
 static void
@@ -636,7 +758,7 @@ test_tool_fails (void **state)
   progress = next_progress ();
   assert_failed (&progress, "exit code 3: ");
   assert_failed (&progress, "the last word");
-  stop_worker (worker);
+  stop_process (worker);
 }
 
 /* What a tool has started ends with it. */
@@ -672,13 +794,13 @@ test_tool_ends (void **state)
     if (fd < 0 || read (fd, stat, sizeof stat - 1) <= 0 || strstr (stat, ") Z")) { /* nobody may wait for it here */
       if (fd >= 0)
         close (fd);
-      stop_worker (worker);
+      stop_process (worker);
       return;
     }
     close (fd);
     poll (NULL, 0, 10);
   }
-  stop_worker (worker);
+  stop_process (worker);
   fail_msg ("process %s still runs", text);
 }
 
@@ -699,7 +821,7 @@ test_tool_is_absent (void **state)
   progress = next_progress ();
   if (progress.state == TRACES_FAILED) /* it may be there */
     assert_failed (&progress, "nsys");
-  stop_worker (worker);
+  stop_process (worker);
 }
 
 /* ---- hostile ---- */
@@ -765,14 +887,198 @@ test_hostile (void **state)
   close (fd);
 }
 
+/* Another user's process asks by many sockets, and reads none of the answers: ours has no room left. */
+static pid_t
+hold_answers (void)
+{
+  int ends[2];
+  char byte;
+  pid_t pid;
+
+  assert_int_equal (pipe (ends), 0);
+  pid = fork ();
+  if (pid == 0) {
+    const struct {
+      int32_t gpu, pid;
+      int64_t job;
+    } context = { 0, getpid (), 7 };
+    char bytes[KINETO_HEAD + sizeof context];
+    size_t length = kineto_write (bytes, KINETO_CONTEXT, &context, sizeof context);
+
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (getuid () == 0 && (setresgid (OTHER, OTHER, OTHER) < 0 || setresuid (OTHER, OTHER, OTHER) < 0))
+      _exit (8);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < 600; i++)
+      if (send (client_open (), bytes, length, 0) < 0)
+        _exit (9);
+    if (write (ends[1], "x", 1) == 1)
+      pause ();
+    _exit (10);
+  }
+  close (ends[1]);
+  assert_int_equal (read (ends[0], &byte, 1), 1);
+  close (ends[0]);
+  return pid;
+}
+
+static void
+test_held_answers (void **state)
+{
+  struct sockaddr_un from = { 0 }, none = { .sun_family = AF_UNSPEC };
+  struct pollfd in = { client_open (), POLLIN, 0 };
+  pid_t holder;
+  int32_t context[4] = { 0, getpid (), 7, 0 };
+  char bytes[256];
+  size_t length = kineto_write (bytes, KINETO_CONTEXT, context, sizeof context);
+  struct sockaddr_un address;
+  socklen_t size = room_address (&address), from_size = sizeof from;
+
+  (void) state;
+  if (getuid () != 0)
+    skip (); /* it is another user's that fill it */
+  holder = hold_answers ();
+  assert_int_equal (connect (in.fd, (const struct sockaddr *) &none, sizeof none.sun_family), 0);
+  assert_int_equal (sendto (in.fd, bytes, length, 0, (const struct sockaddr *) &address, size), length);
+  assert_int_equal (poll (&in, 1, LIMIT_MS), 1);
+  assert_int_equal (recvfrom (in.fd, bytes, sizeof bytes, 0, (struct sockaddr *) &from, &from_size), KINETO_HEAD + 4);
+  assert_true (from_size > sizeof from.sun_family && from.sun_path[0] == 0); /* libkineto takes none without a name */
+  close (in.fd);
+  stop_process (holder);
+}
+
+/* One that registered as another user, and one that says that it is another user, are not answered. */
+static int
+change_user (void)
+{
+  int fd = client_open ();
+  char text[4096];
+
+  if (getuid () != 0 || enter (fd, 0, getpid (), LIMIT_MS) != 1 || setresgid (OTHER, OTHER, OTHER) < 0 ||
+      setresuid (OTHER, OTHER, OTHER) < 0)
+    return 1;
+  return fetch (fd, getpid (), text, sizeof text, REFUSED_MS) == -1 ? 0 : 2;
+}
+
+static int
+claim_user (void)
+{
+  char control[CMSG_SPACE (sizeof (struct ucred))] __attribute__ ((aligned)) = { 0 }, bytes[256];
+  const struct ucred claimed = { getpid (), OTHER, OTHER };
+  int32_t context[4] = { 0, getpid (), 7, 0 };
+  struct iovec part = { bytes, kineto_write (bytes, KINETO_CONTEXT, context, sizeof context) };
+  struct msghdr message = {
+    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+  };
+  struct cmsghdr *header = CMSG_FIRSTHDR (&message);
+  struct pollfd in = { client_open (), POLLIN, 0 };
+
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_CREDENTIALS;
+  header->cmsg_len = CMSG_LEN (sizeof claimed);
+  memcpy (CMSG_DATA (header), &claimed, sizeof claimed);
+  if (sendmsg (in.fd, &message, 0) < 0)
+    return 1;
+  return poll (&in, 1, REFUSED_MS) == 0 ? 0 : 2;
+}
+
+static int
+as_root (int (*run) (void))
+{
+  pid_t pid = fork ();
+  int status = -1;
+
+  if (pid == 0) {
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    _exit (run ());
+  }
+  waitpid (pid, &status, 0);
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+test_users_that_do_not_match (void **state)
+{
+  (void) state;
+  if (getuid () != 0)
+    skip ();
+  assert_int_equal (as_root (change_user), 0);
+  assert_int_equal (as_root (claim_user), 0);
+}
+
+/* A path is looked for in our own folder, since containers call that otherwise: what of another user is there by that name
+ * is sent nothing. */
+static int
+borrow_name (void)
+{
+  struct sockaddr_un own = { .sun_family = AF_UNIX }, room = { .sun_family = AF_UNIX };
+  int32_t context[4] = { 0, getpid (), 7, 0 };
+  char bytes[256];
+  size_t length = kineto_write (bytes, KINETO_CONTEXT, context, sizeof context);
+  int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+  snprintf (own.sun_path, sizeof own.sun_path, "%.80s/eve/victim", folder);
+  snprintf (room.sun_path, sizeof room.sun_path, "%s", socket_name);
+  if (bind (fd, (const struct sockaddr *) &own, sizeof own) < 0)
+    return 1;
+  return sendto (fd, bytes, length, 0, (const struct sockaddr *) &room, sizeof room) == (ssize_t) length ? 0 : 2;
+}
+
+static void
+test_a_name_that_is_another_users (void **state)
+{
+  struct sockaddr_un victim = { .sun_family = AF_UNIX };
+  struct pollfd in = { socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), POLLIN, 0 };
+  char path[256];
+
+  (void) state;
+  if (getuid () != 0)
+    skip ();
+  traces_close (traces);
+  snprintf (socket_name, sizeof socket_name, "%.50s/dynolog", folder);
+  traces = open_room ("", &(struct error){ { 0 } });
+  assert_non_null (traces);
+  snprintf (path, sizeof path, "%s/eve", folder);
+  assert_int_equal (mkdir (path, 0777), 0);
+  chmod (path, 0777);
+  snprintf (victim.sun_path, sizeof victim.sun_path, "%.80s/victim", folder);
+  assert_int_equal (bind (in.fd, (const struct sockaddr *) &victim, sizeof victim), 0);
+  assert_int_equal (in_child (borrow_name), 0);
+  assert_int_equal (poll (&in, 1, REFUSED_MS), 0);
+  close (in.fd);
+}
+
+/* Another program has the name, and gives it back. */
+static void
+test_name_is_taken (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces *first = traces;
+  struct traces_progress progress;
+  int fd;
+
+  (void) state;
+  traces = open_room ("", &(struct error){ { 0 } });
+  assert_non_null (traces);
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "another program");
+  traces_close (first);
+  asked = request ();
+  begin (&asked);
+  progress = next_progress ();
+  assert_failed (&progress, "KINETO_USE_DAEMON=1");
+  fd = client_open ();
+  assert_int_equal (enter (fd, 0, getpid (), LIMIT_MS), 1);
+  close (fd);
+}
+
 static void
 test_users (void **state)
 {
   struct error error;
 
   (void) state;
-  assert_null (open_room ("", &error)); /* the name is taken */
-  assert_non_null (strstr (error.text, "another program"));
   if (getuid () != 0)
     skip ();
   traces_close (traces);
@@ -791,9 +1097,14 @@ main (void)
     WITH_ROOM (test_others_do_not_register_for_me),
     WITH_ROOM (test_configuration),
     WITH_ROOM (test_whole),
+    WITH_ROOM (test_told_start),
     WITH_ROOM (test_other_name),
     WITH_ROOM (test_links),
+    WITH_ROOM (test_iterations_begin_with_the_start),
+    WITH_ROOM (test_many_requests),
+    WITH_ROOM (test_one_path_for_two),
     WITH_ROOM (test_nobody),
+    WITH_ROOM (test_name_is_taken),
     WITH_ROOM (test_busy),
     WITH_ROOM (test_late),
     WITH_ROOM (test_malformed),
@@ -803,6 +1114,9 @@ main (void)
     WITH_ROOM (test_tool_ends),
     WITH_ROOM (test_tool_is_absent),
     WITH_ROOM (test_hostile),
+    WITH_ROOM (test_held_answers),
+    WITH_ROOM (test_users_that_do_not_match),
+    WITH_ROOM (test_a_name_that_is_another_users),
     WITH_ROOM (test_users),
   };
 
