@@ -169,6 +169,19 @@ remark_of (const json_t *line)
   return *error ? error : *path ? path : text_of (line, "job_id");
 }
 
+/* A node that failed as a whole, unless its processes say why already. */
+static bool
+is_failed_node (const json_t *node, json_t *const *processes, size_t count)
+{
+  if (strcmp (text_of (node, "state"), "failed") != 0)
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (strcmp (text_of (processes[i], "node"), text_of (node, "node")) == 0 &&
+        strcmp (text_of (processes[i], "error"), text_of (node, "error")) == 0)
+      return false;
+  return true;
+}
+
 /* Processes, then the nodes that failed as a whole. */
 static json_t **
 sort_lines (const struct trace_result *result, size_t *count)
@@ -179,8 +192,7 @@ sort_lines (const struct trace_result *result, size_t *count)
 
   *count = 0;
   json_object_foreach (result->processes, key, line) lines[(*count)++] = line;
-  json_object_foreach (result->nodes, key, line) if (strcmp (text_of (line, "state"), "failed") == 0)
-      lines[(*count)++] = line;
+  json_object_foreach (result->nodes, key, line) if (is_failed_node (line, lines, processes)) lines[(*count)++] = line;
   if (processes > 0)
     qsort (lines, processes, sizeof *lines, compare_lines);
   if (*count > processes)
