@@ -199,7 +199,7 @@ def test_list(cluster, nodes):
     wait_jobs(cluster, made[1:], "78")
     assert "21" not in trace(cluster, "--list", "77").stdout
     done = trace(cluster, "--list")
-    assert [line.split() for line in done.stdout.splitlines()[1:]] == [["0", "n1", "11", "found", "77"], ["1", "n2", "21", "found", "78"]]
+    assert [line.split() for line in done.stdout.splitlines()[1:]] == [["0", "n1", "11", "found", "-", "77"], ["1", "n2", "21", "found", "-", "78"]]
     assert not cluster.aggregator.lines(0, type="event", event="trace_begun")
 
 
