@@ -136,6 +136,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libagent.a $(BUILD)/
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 
 # The bench's own programs. bench_sample counts what is read; two simulate agents.
+comma := ,
 BENCHES = $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/bench_*.c))
 benches: $(BENCHES) $(BUILD)/tests/bench/made_aggregator $(addprefix $(BUILD)/tests/unit/test_,job_report columnar)
 # The aggregator with thousands of made-up nodes in it.
@@ -145,6 +146,8 @@ $(BUILD)/tests/bench/made_aggregator: $(BUILD)/libagent.a $(BUILD)/libaggregator
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBRARIES) $(AGGREGATOR_LIBRARIES)
 $(BUILD)/tests/bench/bench_load $(BUILD)/tests/bench/bench_storm: $(BUILD)/obj/tests/bench/agents.o
 $(BUILD)/tests/bench/bench_tiers: $(addprefix $(BUILD)/obj/tests/bench/,made_nodes.o made_cluster.o)
+$(BUILD)/tests/bench/bench_history $(BUILD)/tests/bench/bench_unlike: $(BUILD)/obj/tests/bench/taken.o
+$(BUILD)/tests/bench/bench_unlike: ALL_LDFLAGS += $(addprefix -Wl$(comma)--wrap=,history_ticks_write history_ticks_fold tier_store_stage tier_store_work)
 $(BUILD)/tests/bench/bench_report: LIBRARIES += -lcmocka # of the header that it shares with unit tests
 $(BUILD)/tests/bench/bench_sample: ALL_LDFLAGS += -Wl,--wrap=pread
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libagent.a $(BUILD)/libaggregator.a $(BUILD)/libcommon.a
@@ -212,7 +215,7 @@ soak:
 	@SEND_AWAY_SECONDS=120 SYNOP_BUILD=$(abspath $(BUILD)) \
 	  /usr/bin/python3 -m pytest -q -s -p no:cacheprovider tests/system/test_send_receivers.py \
 	    tests/system/test_send_influx.py tests/system/test_send_nats.py tests/system/test_send_kafka.py \
-	    tests/system/test_send_away.py tests/system/test_send_agent.py::test_a_service_that_is_away
+	    tests/system/test_send_away.py tests/system/test_send_killed.py tests/system/test_send_agent.py::test_a_service_that_is_away
 
 # Pages and default configurations, which are written by the programs themselves.
 DOCS ?= docs

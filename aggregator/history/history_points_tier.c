@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/history/tier_blobs.h"
 #include "aggregator/history/tier_grid.h"
 #include "aggregator/history/tier_store.h"
 #include "synop/array.h"
@@ -53,7 +54,7 @@ struct reading {
   struct handle *handles;
   struct read_map *maps; /* of the current metric */
   const struct read_metric *metric;
-  struct tier_reader *reader;
+  struct tier_blobs blobs;
   struct tier_grid *grid;
   int64_t node; /* of a staged row; -1: each series has its own */
   int64_t hour; /* the hour that minutes become; -1: they stay */
@@ -247,16 +248,16 @@ take_blob (struct reading *reading, sqlite3_stmt *statement, int64_t start)
   struct error error;
 
   reading->node = sqlite3_column_int64 (statement, 2);
-  reading->hour = reading->tier == HISTORY_HOURS && sqlite3_column_int (statement, 5) ? (at - start) / HOUR_S : -1;
+  reading->hour = reading->tier == HISTORY_HOURS && sqlite3_column_int (statement, 6) ? (at - start) / HOUR_S : -1;
   if (hash && sqlite3_column_bytes (statement, 3) == SCHEMA_HASH_SIZE)
     metric = find_map (reading, hash)->at;
-  else if (sqlite3_column_int (statement, 6))
+  else if (sqlite3_column_int (statement, 7))
     metric = (uint32_t) reading->metric->id;
   if (metric == UINT32_MAX || (reading->node >= 0 && !wants_node (reading, reading->node)))
     return;
-  if (tier_reader_read (reading->reader, sqlite3_column_blob (statement, 4),
-                        (size_t) sqlite3_column_bytes (statement, 4), metric, metric, reading, take_series,
-                        &error) < 0) {
+  if (tier_blobs_read (&reading->blobs, sqlite3_db_handle (statement),
+                       (enum tier_table) sqlite3_column_int (statement, 4), sqlite3_column_int64 (statement, 5), metric,
+                       reading, take_series, &error) < 0) {
     reading->broken++;
     log_warning ("points of %s of %" PRId64 " are left out: %s", reading->metric->name, at, error.text);
   }
@@ -337,26 +338,26 @@ give_batch (struct reading *reading, int64_t start)
 
 /* ---- periods ---- */
 
-/* Columns: batch, start, node (-1: of each series), map or NULL, data; whether it is minutes; whether it is of all metrics. */
+/* Columns: batch, start, node (-1: of each), map or NULL, table and row of the data; whether it is minutes, and of all metrics. */
 static const struct {
   const char *blocks, *parts, *staged; /* parts are not in files of older versions */
 } selects[HISTORY_TIERS] = {
-  [HISTORY_MINUTES] = { "SELECT batch, start, -1, NULL, data, 1, 0 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+  [HISTORY_MINUTES] = { "SELECT batch, start, -1, NULL, 0, id, 1, 0 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
                         " metric = ?2 AND rows = ?3 UNION ALL"
-                        " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
+                        " SELECT batch, start, -1, NULL, 0, id, 1, 1 FROM tier_blocks WHERE tier = 0 AND start = ?1 AND"
                         " metric = 0 UNION ALL",
-                        " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start = ?1 UNION ALL",
-                        " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start = ?1 ORDER BY 1" },
-  [HISTORY_HOURS] = { "SELECT batch, start, -1, NULL, data, 0, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
+                        " SELECT batch, start, -1, NULL, 1, id, 1, 1 FROM tier_parts WHERE start = ?1 UNION ALL",
+                        " SELECT batch, start, node, map, 2, id, 1, 0 FROM tier_staged WHERE start = ?1 ORDER BY 1" },
+  [HISTORY_HOURS] = { "SELECT batch, start, -1, NULL, 0, id, 0, 0 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                       " metric = ?2 AND rows = ?3 UNION ALL"
-                      " SELECT batch, start, -1, NULL, data, 0, 1 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
+                      " SELECT batch, start, -1, NULL, 0, id, 0, 1 FROM tier_blocks WHERE tier = 1 AND start = ?1 AND"
                       " metric = 0 UNION ALL"
-                      " SELECT batch, start, -1, NULL, data, 1, metric = 0 FROM tier_blocks INDEXED BY"
+                      " SELECT batch, start, -1, NULL, 0, id, 1, metric = 0 FROM tier_blocks INDEXED BY"
                       " tier_blocks_unmerged WHERE tier = 0 AND part > 0 AND start >= ?1 AND start < ?1 + 86400 AND"
                       " (metric = ?2 AND rows = ?3 OR metric = 0) UNION ALL",
-                      " SELECT batch, start, -1, NULL, data, 1, 1 FROM tier_parts WHERE start >= ?1 AND"
+                      " SELECT batch, start, -1, NULL, 1, id, 1, 1 FROM tier_parts WHERE start >= ?1 AND"
                       " start < ?1 + 86400 UNION ALL",
-                      " SELECT batch, start, node, map, data, 1, 0 FROM tier_staged WHERE start >= ?1 AND"
+                      " SELECT batch, start, node, map, 2, id, 1, 0 FROM tier_staged WHERE start >= ?1 AND"
                       " start < ?1 + 86400 ORDER BY 1" },
 };
 
@@ -465,10 +466,10 @@ history_points_tier (struct history_file *file, enum history_tier tier, const st
   struct handle *handle, *next;
   int result;
 
-  reading.reader = tier_reader_create ();
   reading.grid = tier_grid_create (tier == HISTORY_MINUTES ? 60 : 24);
   execute (file, "BEGIN");
   result = read_all (&reading, error);
+  tier_blobs_close (&reading.blobs);
   execute (file, "COMMIT");
   *broken = reading.broken;
   if (result == 0 && reading.unfolded.count) {
@@ -494,7 +495,6 @@ history_points_tier (struct history_file *file, enum history_tier tier, const st
   free (reading.metrics);
   free (reading.nodes);
   free (reading.points);
-  tier_reader_destroy (reading.reader);
   tier_grid_destroy (reading.grid);
   return result;
 }

@@ -28,8 +28,9 @@ write_metric (void *context, const struct combine_group *group, const struct com
 {
   struct buffer *out = context;
   const char *const words[] = { group->name, group->section, metric->name };
-  const double values[ROWS] = { value_double (&metric->sum), metric->mean, value_double (&metric->min.value),
-                                value_double (&metric->max.value) };
+  double nodes = (double) (metric->rows ? metric->rows : metric->nodes);
+  const double values[ROWS] = { tier_snap (value_double (&metric->sum)), tier_snap (metric->mean * nodes) / nodes,
+                                value_double (&metric->min.value), value_double (&metric->max.value) };
   size_t begin = out->length;
   uint8_t rows = 0;
   uint16_t length;

@@ -10,8 +10,6 @@
 
 #define MERGE_AFTER 900 /* s after the end of an hour or a day */
 
-#define FEW_CELLS (4 * 60) /* of a metric in the mean: its row in the file would be larger than what it has */
-
 static int64_t
 span_of (enum tier tier)
 {
@@ -255,12 +253,6 @@ add_hour (struct history_store *store, const struct tier_grid *grid, struct bloc
   return result;
 }
 
-bool
-tier_grid_is_small (const struct tier_grid *grid)
-{
-  return grid->cells < FEW_CELLS * grid->count;
-}
-
 int
 tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch, bool over, struct error *error)
 {
@@ -273,7 +265,7 @@ tier_blocks_of_parts (struct history_store *store, int64_t start, int64_t batch,
   result = take_all_staged (store, start, batch, error);
   if (result == 0)
     result = take_all_parts (store, start, batch, error);
-  whole = tier_grid_is_small (grid);
+  whole = grid->cells < store->tiers->whole_most;
   if (result == 0)
     there = result = tier_has_blocks (store, start, batch, &whole, error);
   there |= !over;

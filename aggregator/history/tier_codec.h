@@ -1,13 +1,28 @@
 /* Points of tiers as bytes: what a minute or an hour has of one metric of one row, packed in columns.
  *
- *   blob     = 1, kind (0: plain, 1: zstd), checksum (4 bytes), payload
+ *   blob      = 2, kind (0: plain, 1: zstd), checksum (4 bytes), length of the directory (4 bytes), directory, segments
+ *   directory = (packed, if the kind says so) count of segments, [length, first metric, last metric]...
+ *   segment   = kind, checksum, length of the front, front (packed, if the kind says so), back
+ *   front     = series, points, form, count of labels, [length, label]..., lengths of modes, of firsts, of rest, modes,
+ *               firsts, rest, values
+ *   columns   = of series: metric, node, label + 1 (0: the node as a whole), points, divisor; of points: time, count; of
+ *               form 1 (any numbers) then min, max, sum
+ *   values    = of form 0: min, max - min, sum - count * min as whole numbers, of which each is divided by the series'
+ *               divisor (tier_values.h); a part of them lies in the back
+ *
+ * The checksum is of what lies behind it, and of the two bytes, or the one, before it: of a blob, of its directory. So of
+ * one metric no more is read than the directory and a segment or two.
+ *
+ * Other lengths and counts are varints, columns those of history_number.h. Time is an index: the minute of the hour, or the
+ * hour of the day. Values are raw: before the metric's scale; a share is in units of 0.0001 percent.
+ *
+ * Blobs of format 1 are read too:
+ *
+ *   blob     = 1, kind, checksum, payload (packed, if the kind says so)
  *   payload  = count of segments, [length, first metric, last metric]..., segments
  *   segment  = series, points, form, count of labels, [length, label]..., length of modes, of firsts, modes, firsts, rest
- *   columns  = of series: metric, node, label + 1 (0: the node as a whole), points; of points: time, count, then
- *              form 0 (whole numbers): min, max - min, sum - count * min; form 1: min, max, sum
- *
- * Lengths and counts are varints, columns those of history_number.h. Time is an index: the minute of the hour, or the
- * hour of the day. Values are raw: before the metric's scale; a share is in units of 0.0001 percent. */
+ *   columns  = of series: metric, node, label + 1, points; of points: time, count, then form 0 (whole numbers): min,
+ *              max - min, sum - count * min; form 1: min, max, sum */
 #ifndef SYNOP_AGGREGATOR_TIER_CODEC_H
 #define SYNOP_AGGREGATOR_TIER_CODEC_H
 
@@ -47,6 +62,20 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
   to->max = to->count == 0 || from->max > to->max ? from->max : to->max;
   to->sum += from->sum;
   to->count += from->count;
+}
+
+#define TIER_SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
+#define TIER_SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
+
+static inline double
+tier_snap (double value)
+{
+  double near;
+
+  if (!(fabs (value) < 1e9))
+    return value;
+  near = (double) llround (value * TIER_SNAP) / TIER_SNAP;
+  return fabs (near - value) <= TIER_SNAP_ERROR * fabs (value) ? near : value;
 }
 
 /* A value as it is stored. */
@@ -94,5 +123,14 @@ void tier_reader_destroy (struct tier_reader *reader); /* NULL is fine */
 int tier_reader_read (struct tier_reader *reader, const void *bytes, size_t length, uint32_t first, uint32_t last,
                       void *context, void (*series) (void *context, const struct tier_series *series),
                       struct error *error);
+/* The same of a blob that is fetched piece by piece. */
+struct tier_source {
+  void *context;
+  size_t length;
+  int (*fetch) (void *context, void *to, size_t offset, size_t length); /* within the length; -1: it cannot be read */
+};
+int tier_reader_read_source (struct tier_reader *reader, const struct tier_source *source, uint32_t first,
+                             uint32_t last, void *context,
+                             void (*series) (void *context, const struct tier_series *series), struct error *error);
 
 #endif

@@ -8,8 +8,12 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
-#define ROOM_MORE 12        /* cells */
-#define SEGMENT_SECTIONS 64 /* that share their labels, and are read together */
+#define ROOM_MORE 12 /* cells */
+#define SEGMENT_CELLS                                                                                                  \
+  900 /* of sections that share their labels, and are read together: a metric of a batch of nodes, */
+#define SEGMENT_CELLS_FEW 16384 /* or, where they have less than FEW_CELLS in the mean, more: these pack better */
+#define FEW_CELLS (4 * 60)
+#define ROWS_CELLS 4096 /* rows that are read together with their nodes, to which they may be equal */
 
 struct tier_grid *
 tier_grid_create (uint32_t times)
@@ -300,20 +304,34 @@ compare_sections (const void *one, const void *other)
   return (*a)->metric != (*b)->metric ? ((*a)->metric < (*b)->metric ? -1 : 1) : (int) (*a)->rows - (int) (*b)->rows;
 }
 
+static size_t
+cells_of (const struct grid_section *section)
+{
+  size_t cells = 0;
+
+  for (size_t i = 0; i < section->count; i++)
+    cells += section->series[i].room;
+  return cells;
+}
+
 bool
 tier_grid_write_all (struct tier_grid *grid, uint32_t time, struct tier_writer *writer, struct buffer *out)
 {
   const struct grid_section **sections = memory_new (grid->count, sizeof *sections);
+  size_t cells = 0, most = grid->cells < FEW_CELLS * grid->count ? SEGMENT_CELLS_FEW : SEGMENT_CELLS;
 
   for (size_t i = 0; i < grid->count; i++)
     sections[i] = &grid->sections[i];
   qsort (sections, grid->count, sizeof *sections, compare_sections);
+  grid->stamp++;
   for (size_t i = 0; i < grid->count; i++) {
-    if (i % SEGMENT_SECTIONS == 0) {
+    if (cells >= most && (!sections[i]->rows || cells_of (sections[i]) > ROWS_CELLS)) {
       tier_writer_segment (writer);
       grid->stamp++;
+      cells = 0;
     }
     write_section (grid, sections[i], (uint32_t) sections[i]->metric, time, writer);
+    cells += cells_of (sections[i]);
   }
   tier_writer_segment (writer);
   free (sections);

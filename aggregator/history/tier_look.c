@@ -7,7 +7,8 @@
 #include "synop/clock.h"
 #include "synop/log.h"
 
-#define LOOK_AT 64 /* blocks at once */
+#define LOOK_AT 64           /* blocks at once, */
+#define LOOK_BYTES (1 << 19) /* of so many bytes, or one */
 
 static void
 take_nothing (void *context, const struct tier_series *series)
@@ -20,7 +21,7 @@ static bool
 is_broken (struct tier_store *tiers, sqlite3_stmt *row, int column)
 {
   return tier_reader_read (tiers->reader, sqlite3_column_blob (row, column),
-                           (size_t) sqlite3_column_bytes (row, column), 0, 0, NULL, take_nothing, NULL) < 0;
+                           (size_t) sqlite3_column_bytes (row, column), 0, UINT32_MAX, NULL, take_nothing, NULL) < 0;
 }
 
 /* 1: the block in `key` is. */
@@ -30,24 +31,26 @@ find_broken (struct history_store *store, struct block_key *key, struct error *e
   struct tier_store *tiers = store->tiers;
   sqlite3_stmt *statement = tiers->statements[TIER_NEXT_BLOCKS];
   bool broken = false, any = false;
-  int code;
+  int64_t bytes = 0;
+  int code = SQLITE_DONE;
 
   sqlite3_bind_int64 (statement, 1, tiers->looked);
   sqlite3_bind_int (statement, 2, LOOK_AT);
-  while (!broken && (code = sqlite3_step (statement)) == SQLITE_ROW) {
+  while (!broken && bytes < LOOK_BYTES && (code = sqlite3_step (statement)) == SQLITE_ROW) {
     any = true;
     tiers->looked = sqlite3_column_int64 (statement, 0);
     *key = (struct block_key){ (enum tier) sqlite3_column_int (statement, 1), sqlite3_column_int64 (statement, 2),
                                sqlite3_column_int64 (statement, 3), sqlite3_column_int (statement, 4),
                                sqlite3_column_int64 (statement, 5) };
     broken = is_broken (tiers, statement, 6);
+    bytes += sqlite3_column_bytes (statement, 6);
   }
-  if (!broken && code != SQLITE_DONE)
+  if (code != SQLITE_DONE && code != SQLITE_ROW)
     history_store_fail (store, error);
   sqlite3_reset (statement);
   if (!any)
     tiers->looked = 0; /* from the beginning */
-  return broken ? 1 : code == SQLITE_DONE ? 0 : -1;
+  return broken ? 1 : code == SQLITE_DONE || code == SQLITE_ROW ? 0 : -1;
 }
 
 /* All of the hour and batch that are broken: their frames are read once for all of them. */

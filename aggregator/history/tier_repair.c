@@ -261,7 +261,7 @@ tier_repair (struct history_store *store, struct error *error)
   if (repair->at < repair->count)
     return fold_chunk (store, error);
   if (repair->section == 0)
-    repair->whole = tier_grid_is_small (repair->grid);
+    repair->whole = repair->last == repair->end && repair->grid->cells < store->tiers->whole_most;
   if (repair->section == 0 && tier_has_blocks (store, repair->start, repair->batch, &repair->whole, error) < 0)
     return -1;
   return repair->section < repair->grid->count ? write_section (store, error) : end_repair (store, error);

@@ -9,7 +9,7 @@
 #include "synop/clock.h"
 #include "synop/memory.h"
 
-#define BLOCK_LEVEL 3 /* of zstd */
+#define BLOCK_LEVEL 9 /* of zstd */
 #define MAPS_MAX 256  /* kept in memory */
 
 #define BLOCK_KEY "tier = ? AND start = ? AND metric = ? AND rows = ? AND batch = ?"
@@ -311,6 +311,7 @@ tier_store_open (struct history_store *store, struct error *error)
 {
   struct tier_store *tiers = store->tiers = memory_new (1, sizeof *tiers);
 
+  tiers->whole_most = TIER_CELLS_MAX;
   tiers->writer = tier_writer_create (BLOCK_LEVEL);
   tiers->reader = tier_reader_create ();
   tiers->grid = tier_grid_create (60);

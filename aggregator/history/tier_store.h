@@ -5,7 +5,7 @@
  *   tier_maps     hash, ids: the metrics of a schema in its order, as varints; 0: left out
  *   tier_staged   id, start (of an hour, s), batch, node, at (when, s), map, data: what ticks, or a chunk, have of an hour
  *   tier_blocks   id, tier, start (of an hour or a day, s), metric, rows, batch, part, data: what a batch of nodes has of one
- *                 metric; 0: of all, where the batch has few nodes. Part 0 is merged; what is in other parts of minutes is not in
+ *                 metric; 0: of all, unless that is more than fits into memory. Part 0 is merged; what is in other parts of minutes is not in
  *                 the hours yet
  *   unfolded      chunk, time: chunks that are in no tier yet
  *   tier_repairs  start, batch, first, last: minutes that are made again, of metrics from first to last

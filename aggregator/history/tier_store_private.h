@@ -133,7 +133,8 @@ struct tier_store {
   int64_t tidied; /* the hour in which maps were */
   int64_t looked; /* the last block that was looked at */
   struct tier_repair repair;
-  size_t turn; /* the kind of work that is next */
+  size_t turn;       /* the kind of work that is next */
+  size_t whole_most; /* cells of a batch in an hour, below which one block has all metrics: they fit into memory */
 };
 
 /* tier_store.c */
@@ -154,7 +155,7 @@ tier_batch (int64_t node)
 /* tier_blocks.c */
 struct block_key {
   enum tier tier;
-  int64_t start, metric; /* 0: all metrics of the nodes and of their rows, of a batch of few nodes */
+  int64_t start, metric; /* 0: all metrics of the nodes and of their rows */
   bool rows;
   int64_t batch;
 };
@@ -173,7 +174,8 @@ int tier_add_part (struct history_store *store, struct tier_grid *grid, int64_t 
                    struct error *error);
 /* 1: there are blocks of that hour; `whole`: they are of all metrics together. Of an hour and a batch they are of one kind. */
 int tier_has_blocks (struct history_store *store, int64_t start, int64_t batch, bool *whole, struct error *error);
-bool tier_grid_is_small (const struct tier_grid *grid); /* one block of all metrics is smaller */
+bool
+tier_grid_is_whole (const struct tier_grid *grid); /* there is room for all of it in memory: it becomes one block */
 int tier_drop_parts (struct history_store *store, const struct block_key *key, struct error *error);
 
 /* tier_tables.c */

@@ -8,7 +8,7 @@ import {format, parts} from './units.js';
 const TOP = 10;
 const EXACT_EVERY = 3000;
 const AGAIN = 30000;
-const FEW = 20; /* nodes, of which each one's value is asked for: combined reports have the lowest and highest of all rows */
+const FEW = 500; /* nodes, of which each one's value is asked for: combined reports have the lowest and highest of all rows */
 const MANY = 100; /* of which frames are too many to make a curve of */
 const RECENT = 90; /* ticks that are kept until the history has them */
 const PATIENCE = 1500; /* ms that the curve lets the first picture go before it */

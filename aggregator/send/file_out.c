@@ -131,13 +131,21 @@ begin (struct file_out *state, struct send_answer *answer)
   return 0;
 }
 
+/* Not moved away, nor deleted. */
+static bool
+is_there (const struct file_out *state)
+{
+  struct stat open, there;
+
+  return fstat (state->fd, &open) == 0 && lstat (state->path, &there) == 0 && open.st_dev == there.st_dev &&
+         open.st_ino == there.st_ino;
+}
+
 /* Opens the file that the next load goes into. */
 static int
 choose (struct file_out *state, struct send_answer *answer)
 {
-  struct stat status;
-
-  if (state->fd >= 0 && (fstat (state->fd, &status) < 0 || status.st_nlink == 0))
+  if (state->fd >= 0 && !is_there (state))
     leave (state);
   if (state->fd < 0 && go_on (state, answer) < 0)
     return -1;

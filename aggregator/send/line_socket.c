@@ -141,6 +141,8 @@ connect_again (struct line_socket *socket, int64_t due_ns, struct send_answer *a
   socket->fd = open_url (socket, &why);
   if (socket->fd < 0)
     return fail (socket, answer, why), -1;
+  if (send_is_stopped (socket->setting)) /* names may have taken long */
+    return fail (socket, answer, "it is to end"), -1;
   look = (struct pollfd){ .fd = socket->fd, .events = POLLOUT };
   while (poll (&look, 1, 0) == 0)
     if (!wait_for (socket, POLLOUT, due_ns, 1000))

@@ -31,6 +31,7 @@ struct send_senders {
   struct running *running;         /* in order of names */
   int64_t flushed_ns, flush_to_ns; /* cluster time: the last flush, and up to when */
   uint64_t ticket;                 /* of it; 0: it is done */
+  bool left;                       /* one that hung was left, ever */
 };
 
 /* ---- sections ---- */
@@ -46,7 +47,7 @@ stop (struct send_senders *senders, const char *name)
   if (!one)
     return;
   *place = one->next;
-  sender_destroy (one->sender);
+  senders->left |= !sender_destroy (one->sender);
   free (one->name);
   free (one);
 }
@@ -91,11 +92,16 @@ static int
 close_send (void *state)
 {
   struct send_senders *senders = state;
+  bool left;
 
+  for (struct running *one = senders->running; one; one = one->next)
+    sender_end (one->sender);
   while (senders->running)
     stop (senders, senders->running->name);
+  left = senders->left;
   free (senders);
-  curl_global_cleanup ();
+  if (!left) /* it may be in libcurl still */
+    curl_global_cleanup ();
   return 0;
 }
 

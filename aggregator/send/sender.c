@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,11 +19,18 @@
 
 /* ---- a batch ---- */
 
+/* One that was left may have another after it, whose place it is then. */
 static int
 save_place (struct sender *sender)
 {
   struct error error;
+  bool left;
 
+  pthread_mutex_lock (&sender->mutex);
+  left = sender->left;
+  pthread_mutex_unlock (&sender->mutex);
+  if (left)
+    return -1;
   if (history_cursor_save (sender->cursor, &sender->place, &error) == 0)
     return 0;
   sender_begin_failing (sender, error.text);
@@ -169,8 +175,8 @@ send_gone (struct sender *sender, int64_t settled_ns)
 
 /* ---- its turns ---- */
 
-static void
-close_file (struct sender *sender)
+void
+sender_close_file (struct sender *sender)
 {
   send_nodes_destroy (sender->nodes);
   send_lines_destroy (sender->lines);
@@ -199,7 +205,7 @@ sender_open_file (struct sender *sender, struct error *error)
 
   if (is_open (sender))
     return 0;
-  close_file (sender);
+  sender_close_file (sender);
   if (stat (sender->path, &status) < 0)
     return error_set (error, "%s is not there yet", sender->path);
   if (status.st_dev != sender->device || status.st_ino != sender->inode)
@@ -214,7 +220,7 @@ sender_open_file (struct sender *sender, struct error *error)
     sender->nodes = send_nodes_create (sender->options, sender->type_state, sender->file, error);
   if (sender->lines || sender->nodes)
     return 0;
-  close_file (sender);
+  sender_close_file (sender);
   return -1;
 }
 
@@ -310,107 +316,25 @@ take_turn (struct sender *sender)
   sent = save_place (sender) == 0 && send_window (sender) == 0;
   if (sent && go_back (sender) == 0)
     return 0;
-  close_file (sender); /* what was noted of nodes is not what was sent */
+  sender_close_file (sender); /* what was noted of nodes is not what was sent */
   return sent ? 0 : OPEN_EVERY;
 }
 
-static void *
+void *
 sender_run (void *context)
 {
   struct sender *sender = context;
+  bool left;
 
   while (sender_rest (sender, take_turn (sender)))
     ;
   sender->type->close (sender->type_state); /* here, since children end with the thread */
+  pthread_mutex_lock (&sender->mutex);
+  sender->ended = true;
+  left = sender->left;
+  pthread_cond_signal (&sender->over);
+  pthread_mutex_unlock (&sender->mutex);
+  if (left)
+    sender_free (sender);
   return NULL;
-}
-
-/* ---- start and end ---- */
-
-static struct send_http *
-create_http (const struct send_options *options)
-{
-  const struct send_http_options to = { .url = options->url,
-                                        .bearer_file = options->bearer_file,
-                                        .user = options->user,
-                                        .password_file = options->password_file,
-                                        .ca = options->ca,
-                                        .certificate = options->certificate,
-                                        .key = options->key,
-                                        .timeout_ns = options->timeout_ns };
-
-  return send_http_create (&to);
-}
-
-struct sender *
-sender_create (const char *name, const struct send_options *options, const char *history)
-{
-  struct sender *sender = memory_new (1, sizeof *sender);
-
-  sender->name = memory_string (name);
-  sender->path = memory_string (history);
-  sender->options = options;
-  sender->type = send_type_of (options);
-  sender->setting = (struct send_setting){ sender->name, options, send_own (options), eventfd (0, EFD_CLOEXEC) };
-  if (sender->setting.stop < 0)
-    abort ();
-  sender->type_state = sender->type->open (&sender->setting);
-  send_batch_init (&sender->batch, sender->type);
-  globs_init (&sender->node_globs, options->nodes);
-  sender->http = send_posts (options) ? create_http (options) : NULL;
-  sender->retry.most_ns = options->retry_ns;
-  sender->settled_ns = INT64_MIN;
-  pthread_mutex_init (&sender->mutex, NULL);
-  thread_condition_init (&sender->wake);
-  if (thread_start (&sender->thread, 0, sender_run, sender) != 0)
-    abort ();
-  return sender;
-}
-
-void
-sender_destroy (struct sender *sender)
-{
-  if (!sender)
-    return;
-  pthread_mutex_lock (&sender->mutex);
-  sender->end = true;
-  pthread_cond_signal (&sender->wake);
-  pthread_mutex_unlock (&sender->mutex);
-  send_http_stop (sender->http);
-  eventfd_write (sender->setting.stop, 1);
-  pthread_join (sender->thread, NULL);
-  close_file (sender);
-  send_http_destroy (sender->http);
-  close (sender->setting.stop);
-  send_window_free (&sender->window);
-  send_batch_free (&sender->batch);
-  buffer_free (&sender->request.body);
-  globs_free (&sender->node_globs);
-  pthread_cond_destroy (&sender->wake);
-  pthread_mutex_destroy (&sender->mutex);
-  free (sender->name);
-  free (sender->path);
-  free (sender);
-}
-
-void
-sender_settle (struct sender *sender, int64_t settled_ns)
-{
-  pthread_mutex_lock (&sender->mutex);
-  sender->settled_ns = settled_ns;
-  pthread_mutex_unlock (&sender->mutex);
-}
-
-void
-sender_count (struct sender *sender, struct sender_counts *counts)
-{
-  pthread_mutex_lock (&sender->mutex);
-  *counts = sender->counts;
-  pthread_mutex_unlock (&sender->mutex);
-}
-
-const char *
-sender_target (const struct sender *sender)
-{
-  return sender->type->target ? sender->type->target (&sender->setting) : sender->options->url;
 }

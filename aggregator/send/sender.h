@@ -31,9 +31,12 @@ struct sender_counts {
   char error[512];            /* why the last request failed; "": it did not */
 };
 
-/* `options` stay until it is destroyed. `history` is the path of the file. */
+/* `options` are those of a section. `history` is the path of the file. */
 struct sender *sender_create (const char *name, const struct send_options *options, const char *history);
-void sender_destroy (struct sender *sender); /* at once, whatever hangs; NULL is fine */
+void sender_end (struct sender *sender); /* begins to end it; sender_destroy does that too */
+/* What hangs, as names do that no server resolves, is waited for 2 s, and then left: it sends nothing any more, and frees all
+ * when it returns. False: it was left. */
+bool sender_destroy (struct sender *sender);
 /* All that came before this cluster time was written: chunks, and events. */
 void sender_settle (struct sender *sender, int64_t settled_ns);
 void sender_count (struct sender *sender, struct sender_counts *counts);

@@ -14,7 +14,7 @@
 
 struct sender {
   char *name, *path;
-  const struct send_options *options;
+  struct send_options *options; /* its own */
   const struct send_type *type;
   struct send_setting setting;
   void *type_state; /* the thread's */
@@ -23,8 +23,9 @@ struct sender {
 
   /* Both: under the mutex. */
   pthread_mutex_t mutex;
-  pthread_cond_t wake;
-  bool end;
+  pthread_cond_t wake, over;
+  bool end, ended, left; /* it is to end; has; or is to free all when it has, and to touch nothing */
+  int64_t end_ns;
   int64_t settled_ns;
   struct sender_counts counts;
 
@@ -52,6 +53,9 @@ struct sender {
   uint64_t refused_unlogged;
 };
 
+void *sender_run (void *sender); /* the thread */
+void sender_close_file (struct sender *sender);
+void sender_free (struct sender *sender); /* once the thread has ended, or at its end when it was left */
 /* False: it is to end. */
 bool sender_rest (struct sender *sender, int64_t ns);
 void sender_begin_failing (struct sender *sender, const char *text);

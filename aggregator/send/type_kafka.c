@@ -282,13 +282,15 @@ produce (struct kafka_state *state, const struct send_load *load, size_t index)
   return state->kafka.last_error ();
 }
 
-/* Those that are not under way or there. A queue that is full takes the others later. */
+/* Those that are not under way or there. A queue that is full takes the others later, in their order. */
 static void
 produce_all (struct kafka_state *state, const struct send_load *load)
 {
   for (size_t i = 0; i < state->count; i++) {
     int error = state->frames[i] == FRAME_NEW ? produce (state, load, i) : 0;
-    if (state->frames[i] != FRAME_NEW || error == KAFKA_QUEUE_FULL)
+    if (error == KAFKA_QUEUE_FULL)
+      break;
+    if (state->frames[i] != FRAME_NEW)
       continue;
     state->failed = error ? error : state->failed;
     state->frames[i] = !error ? FRAME_UNDER_WAY : is_refused (error) ? FRAME_DROPPED : FRAME_NEW;
@@ -331,11 +333,25 @@ end_if_useless (struct kafka_state *state, struct send_answer *answer)
   state->under_way = 0;
 }
 
+/* Until nothing is under way any more: all is there, or the next would be in front of one that failed. */
+static void
+bring_all (struct kafka_state *state, const struct send_load *load)
+{
+  int64_t due_ns = clock_monotonic () + state->setting->options->timeout_ns;
+
+  state->failed = 0;
+  do {
+    if (!state->failed)
+      produce_all (state, load);
+    state->kafka.poll (state->producer, POLL_MS);
+  } while ((state->under_way || (!state->failed && count_frames (state, FRAME_NEW))) && clock_monotonic () < due_ns &&
+           !send_is_stopped (state->setting));
+}
+
 static enum send_verdict
 kafka_deliver (void *context, const struct send_load *load, size_t *count, struct send_answer *answer)
 {
   struct kafka_state *state = context;
-  int64_t due_ns = clock_monotonic () + state->setting->options->timeout_ns;
   size_t left;
 
   if (have_producer (state, answer) < 0)
@@ -343,10 +359,7 @@ kafka_deliver (void *context, const struct send_load *load, size_t *count, struc
   if (!state->count)
     begin_load (state, *count);
   *count = state->count;
-  state->failed = 0;
-  produce_all (state, load);
-  while (state->under_way && clock_monotonic () < due_ns && !send_is_stopped (state->setting))
-    state->kafka.poll (state->producer, POLL_MS);
+  bring_all (state, load);
   left = count_frames (state, FRAME_NEW) + state->under_way;
   say_why (state, answer);
   if (left) {

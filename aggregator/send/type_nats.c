@@ -260,7 +260,7 @@ nats_deliver (void *context, const struct send_load *load, size_t *count, struct
   enum send_verdict verdict = SEND_TAKEN;
   size_t most;
 
-  if (be_connected (state, answer) < 0)
+  if (be_connected (state, answer) < 0 || send_is_stopped (state->setting))
     return SEND_AGAIN;
   buffer_clear (&state->lines);
   for (size_t i = 0; i < *count; i++)

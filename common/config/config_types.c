@@ -80,6 +80,46 @@ config_type_option (const struct config_type *type, size_t index, size_t *offset
   return &part->options[index];
 }
 
+/* ---- copies ---- */
+
+/* Where its text lies in an instance; NULL: it has none. */
+static char **
+text_at (const struct option *option, void *instance, size_t offset)
+{
+  bool is_text = option->type == OPTION_TEXT || option->type == OPTION_PATH || option->type == OPTION_LIST;
+
+  return is_text ? (char **) (void *) ((char *) instance + offset) : NULL;
+}
+
+void *
+config_instance_copy (const struct config_type *type, const void *instance)
+{
+  size_t size = part_offset (type, part_count (type)), offset;
+  void *copy = memcpy (memory_new (1, size), instance, size);
+  const struct option *option;
+
+  for (size_t i = 0; (option = config_type_option (type, i, &offset)) != NULL; i++) {
+    char **text = text_at (option, copy, offset);
+    if (text)
+      *text = memory_string (*text);
+  }
+  return copy;
+}
+
+void
+config_instance_free (const struct config_type *type, void *copy)
+{
+  const struct option *option;
+  size_t offset;
+
+  for (size_t i = 0; copy && (option = config_type_option (type, i, &offset)) != NULL; i++) {
+    char **text = text_at (option, copy, offset);
+    if (text)
+      free (*text);
+  }
+  free (copy);
+}
+
 /* ---- sections ---- */
 
 const char *

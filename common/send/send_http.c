@@ -207,6 +207,22 @@ perform (struct send_http *http)
   return code;
 }
 
+/* What takes samples answers no web page to them: a proxy does, that wants a login, or a server at a wrong url. */
+static bool
+is_page (const struct send_answer *answer)
+{
+  static const char *const begins[] = { "<!doctype html", "<html" };
+  size_t blank = 0;
+
+  while (blank < answer->length && strchr (" \t\r\n", answer->body[blank]))
+    blank++;
+  for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+    if (answer->length - blank >= strlen (begins[i]) &&
+        strncasecmp (answer->body + blank, begins[i], strlen (begins[i])) == 0)
+      return true;
+  return false;
+}
+
 void
 send_http_post (struct send_http *http, const struct send_request *request, struct send_answer *answer)
 {
@@ -236,6 +252,11 @@ send_http_post (struct send_http *http, const struct send_request *request, stru
     curl->easy_getinfo (http->easy, CURLINFO_RESPONSE_CODE, &answer->status);
     curl->easy_getinfo (http->easy, CURLINFO_RETRY_AFTER, &after);
     answer->after_ns = after < 86400 ? after * NS_PER_S : 86400 * NS_PER_S;
+    if (answer->status >= 200 && answer->status < 300 && is_page (answer)) {
+      snprintf (answer->text, sizeof answer->text, "what answers %ld is a web page, and no receiver: is its url right?",
+                answer->status);
+      answer->status = 0;
+    }
   } else {
     snprintf (answer->text, sizeof answer->text, "%s", *http->why ? http->why : curl->easy_strerror (code));
   }

@@ -69,6 +69,9 @@ struct config_type {
 };
 /* One of the other parts of an instance, which begins with the first. */
 const void *config_part_of (const struct config_type *type, const void *instance, const struct config_part *part);
+/* A copy of an instance, for who needs it for longer than its section is there; free gives it back, NULL is fine. */
+void *config_instance_copy (const struct config_type *type, const void *instance);
+void config_instance_free (const struct config_type *type, void *copy);
 /* A section was added (`before` NULL), removed (`now` NULL) or changed. `name` and `now` are valid until the owner
  * is called for that name again. */
 typedef void (*config_change_fn) (void *context, const char *name, const void *before, const void *now);

@@ -13,94 +13,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "agent/groups.h"
-#include "agent/sampling/sampling.h"
 #include "aggregator/history/history.h"
 #include "aggregator/history/history_store.h"
 #include "synop/clock.h"
 #include "synop/frame.h"
 #include "synop/json.h"
 #include "synop/memory.h"
-#include "tests/lib/options_for.h"
-
-struct taken {
-  struct table *tables; /* one for each group; .group NULL: not in it */
-  int64_t monotonic_ns, wall_ns;
-};
+#include "tests/bench/taken.h"
 
 struct bench {
-  struct agent_options *options;
-  struct sampling *sampling; /* the schema's groups are its own */
-  struct schema *schema;
-  struct taken *samples;
+  struct takings takings;
   struct taken now, before; /* what is put */
-  size_t count, at;
+  size_t at;
   uint64_t values, bytes, frames; /* put */
   int64_t making_ns;
 };
-
-static int64_t
-cpu (clockid_t clock)
-{
-  struct timespec now;
-
-  clock_gettime (clock, &now);
-  return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-static void
-take_samples (struct bench *bench, const char *root, int64_t pause_ns)
-{
-  int64_t due = clock_monotonic ();
-  const struct group *const *groups;
-  size_t groups_count;
-
-  bench->options = options_for (root, "%s", "");
-  bench->sampling = sampling_create (samplers, bench->options->periods_ns, sampler_count, &bench->options->context);
-  groups = sampling_groups (bench->sampling, &groups_count);
-  bench->schema = schema_create (groups, groups_count);
-  for (size_t i = 0; i < bench->count; i++, due += pause_ns) {
-    struct taken *taken = &bench->samples[i];
-    struct timespec until = { due / NS_PER_S, due % NS_PER_S };
-    struct sample sample;
-    clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-    sampling_start (bench->sampling, due); /* all are due */
-    sampling_run (bench->sampling, due, &sample);
-    taken->tables = memory_new (groups_count, sizeof taken->tables[0]);
-    taken->monotonic_ns = sample.monotonic_ns;
-    taken->wall_ns = sample.wall_ns;
-    for (size_t k = 0; k < sample.count; k++)
-      for (size_t g = 0; g < groups_count; g++)
-        if (sample.tables[k]->group == groups[g]) {
-          table_init (&taken->tables[g], groups[g]);
-          table_copy (&taken->tables[g], sample.tables[k]);
-        }
-  }
-}
-
-/* A well mixed number of these. */
-static uint64_t
-mix (uint64_t group, uint64_t row, uint64_t column, uint64_t sample)
-{
-  uint64_t bits = (group << 48 ^ row << 24 ^ column << 12 ^ sample) + 1;
-
-  for (int i = 0; i < 3; i++)
-    bits = (bits ^ bits >> 31) * UINT64_C (0x9e3779b97f4a7c15);
-  return bits >> 16;
-}
 
 static void
 move_cell (struct bench *bench, size_t group, size_t row, size_t column)
 {
   uint64_t sum = 0;
 
-  for (size_t i = 0; i < bench->count && mix (group, row, column, 1 << 20) % 3; i++) {
-    struct table *table = &bench->samples[i].tables[group];
+  for (size_t i = 0; i < bench->takings.count && taken_mix (group, row, column, 1 << 20) % 3; i++) {
+    struct table *table = &bench->takings.samples[i].tables[group];
     const struct value *value =
         table->group && (row == TABLE_NODE || row < table->rows) ? table_get (table, row, column) : NULL;
-    sum += mix (group, row, column, i) % 101;
+    sum += taken_mix (group, row, column, i) % 101;
     if (value && value->type == VALUE_UINT)
       table_set_uint (table, row, column, value->as.u + sum);
   }
@@ -109,9 +48,9 @@ move_cell (struct bench *bench, size_t group, size_t row, size_t column)
 static void
 move_counters (struct bench *bench)
 {
-  for (size_t g = 0; g < bench->schema->group_count; g++) {
-    const struct group *group = bench->schema->groups[g];
-    const struct table *first = &bench->samples[0].tables[g];
+  for (size_t g = 0; g < bench->takings.schema->group_count; g++) {
+    const struct group *group = bench->takings.schema->groups[g];
+    const struct table *first = &bench->takings.samples[0].tables[g];
     for (size_t k = 0; k < group->metric_count && first->group; k++) {
       bool of_node = group->metrics[k].flags & METRIC_OF_NODE;
       for (size_t row = 0; group->metrics[k].kind == COUNTER && row < (of_node ? 1 : first->rows); row++)
@@ -124,16 +63,9 @@ move_counters (struct bench *bench)
 static const struct value *
 counter_in (const struct table *other, const struct table *table, size_t row, size_t column)
 {
-  size_t length, there = TABLE_NODE;
-  const char *label;
+  const struct value *value = taken_value_in (other, table, row, column);
 
-  if (row != TABLE_NODE) {
-    label = table_label (table, row, &length);
-    there = table_find_row (other, label, length, row);
-  }
-  if (row != TABLE_NODE && there == SIZE_MAX)
-    return NULL;
-  return table_get (other, there, column)->type == VALUE_UINT ? table_get (other, there, column) : NULL;
+  return value && value->type == VALUE_UINT ? value : NULL;
 }
 
 /* A copy of a sample's table, its counters as far above those that were put before as they are above the sample before. */
@@ -158,18 +90,19 @@ grow_table (struct table *now, const struct table *put, const struct table *samp
 static void
 step (struct bench *bench, uint64_t number)
 {
-  uint64_t chance = mix (1 << 10, 0, 0, number);
+  uint64_t chance = taken_mix (1 << 10, 0, 0, number);
   struct taken other = bench->before;
   const struct taken *sample, *earlier;
 
-  bench->at = chance % 8 == 0 || bench->at + 1 == bench->count ? 1 + chance / 8 % (bench->count - 1) : bench->at + 1;
-  sample = &bench->samples[bench->at];
-  earlier = &bench->samples[bench->at - 1];
+  bench->at = chance % 8 == 0 || bench->at + 1 == bench->takings.count ? 1 + chance / 8 % (bench->takings.count - 1)
+                                                                       : bench->at + 1;
+  sample = &bench->takings.samples[bench->at];
+  earlier = &bench->takings.samples[bench->at - 1];
   bench->before = bench->now;
   bench->now = other;
   bench->now.monotonic_ns = sample->monotonic_ns;
   bench->now.wall_ns = sample->wall_ns;
-  for (size_t g = 0; g < bench->schema->group_count; g++) {
+  for (size_t g = 0; g < bench->takings.schema->group_count; g++) {
     if (!sample->tables[g].group || !earlier->tables[g].group)
       continue;
     if (!bench->now.tables[g].group)
@@ -179,15 +112,6 @@ step (struct bench *bench, uint64_t number)
     else
       table_copy (&bench->now.tables[g], &sample->tables[g]);
   }
-}
-
-static void
-free_tables (struct table *tables, size_t count)
-{
-  for (size_t g = 0; g < count; g++)
-    if (tables[g].group)
-      table_free (&tables[g]);
-  free (tables);
 }
 
 static uint64_t
@@ -202,22 +126,22 @@ count_values (const struct table *table)
 static void
 put (struct bench *bench, struct history *history, size_t node, uint64_t sequence, int64_t start_ns)
 {
-  size_t groups_count = bench->schema->group_count;
+  size_t groups_count = bench->takings.schema->group_count;
   struct taken *now = &bench->now, *before = &bench->before;
-  int64_t begin = cpu (CLOCK_THREAD_CPUTIME_ID), jitter = now->monotonic_ns % 100000;
+  int64_t begin = taken_cpu (CLOCK_THREAD_CPUTIME_ID), jitter = now->monotonic_ns % 100000;
   struct frame_header header = { .session = 1000 + node, .sequence = sequence };
   struct report_group pairs[SCHEMA_GROUPS_MAX] = { { 0 } };
   const struct table *tables[SCHEMA_GROUPS_MAX];
   struct buffer frame = { 0 };
   size_t count = 0;
-  struct cluster_frame put = { .header = &header, .schema = bench->schema, .groups = pairs };
+  struct cluster_frame put = { .header = &header, .schema = bench->takings.schema, .groups = pairs };
 
   snprintf (header.node, sizeof header.node, "n%03zu", node);
   header.monotonic_ns = 5000 * NS_PER_S + (int64_t) sequence * NS_PER_S + jitter;
   header.wall_ns = start_ns + (int64_t) sequence * NS_PER_S + jitter + now->wall_ns % 1000;
-  memcpy (header.schema, bench->schema->hash, SCHEMA_HASH_SIZE);
+  memcpy (header.schema, bench->takings.schema->hash, SCHEMA_HASH_SIZE);
   for (size_t g = 0; g < groups_count; g++) {
-    if (!now->tables[g].group || (bench->schema->groups[g]->flags & GROUP_ONCE && sequence > 1))
+    if (!now->tables[g].group || (bench->takings.schema->groups[g]->flags & GROUP_ONCE && sequence > 1))
       continue;
     pairs[g].now = tables[count++] = &now->tables[g];
     if (before->tables[g].group && sequence > 1) {
@@ -226,14 +150,14 @@ put (struct bench *bench, struct history *history, size_t node, uint64_t sequenc
     }
     bench->values += count_values (&now->tables[g]);
   }
-  frame_write (&frame, &header, bench->schema, tables, count);
+  frame_write (&frame, &header, bench->takings.schema, tables, count);
   put.bytes = frame.data;
   put.length = frame.length;
   put.time_ns = header.wall_ns;
   put.bound_ns = 100000 + jitter / 100;
   put.drift_ppb = 1234;
   put.probe_age_ms = (int64_t) (sequence % 20) * 1000 + jitter / 1000;
-  bench->making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - begin;
+  bench->making_ns += taken_cpu (CLOCK_THREAD_CPUTIME_ID) - begin;
   history_put_frame (history, &put);
   bench->bytes += frame.length;
   bench->frames++;
@@ -269,11 +193,11 @@ check_session (const char *path, uint64_t chunks)
     fprintf (stderr, "%s\n", error.text);
     return 1;
   }
-  begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
+  begin = taken_cpu (CLOCK_PROCESS_CPUTIME_ID);
   for (int i = 0; i < CHECKS; i++)
     if (history_store_has (store, "n1", 7, 64 * chunks + 1))
       return 1;
-  printf ("{\"check_us\":%.2f}\n", (double) (cpu (CLOCK_PROCESS_CPUTIME_ID) - begin) / CHECKS / 1e3);
+  printf ("{\"check_us\":%.2f}\n", (double) (taken_cpu (CLOCK_PROCESS_CPUTIME_ID) - begin) / CHECKS / 1e3);
   history_store_close (store);
   return 0;
 }
@@ -305,14 +229,9 @@ report (const struct bench *bench, const struct history_counts *counts, int64_t 
 static void
 bench_free (struct bench *bench)
 {
-  for (size_t i = 0; i < bench->count; i++)
-    free_tables (bench->samples[i].tables, bench->schema->group_count);
-  free (bench->samples);
-  free_tables (bench->now.tables, bench->schema->group_count);
-  free_tables (bench->before.tables, bench->schema->group_count);
-  schema_destroy (bench->schema);
-  sampling_destroy (bench->sampling);
-  agent_options_destroy (bench->options);
+  taken_free_tables (bench->now.tables, bench->takings.schema->group_count);
+  taken_free_tables (bench->before.tables, bench->takings.schema->group_count);
+  takings_free (&bench->takings);
 }
 
 int
@@ -322,25 +241,24 @@ main (int argc, char **argv)
   struct history_counts counts;
   struct history *history;
   int64_t begin, start_ns, used_ns;
-  size_t nodes, frames;
+  size_t nodes, frames, samples;
 
   if (argc == 4 && strcmp (argv[2], "session") == 0)
     return check_session (argv[1], strtoull (argv[3], NULL, 10));
   if (argc < 7 || argc > 8 || (argc == 8 && strcmp (argv[7], "move") != 0) ||
-      (bench.count = strtoul (argv[3], NULL, 10)) < 2) {
+      (samples = strtoul (argv[3], NULL, 10)) < 2) {
     fprintf (stderr, "usage: bench_history FILE ROOT SAMPLES PAUSE_MS NODES FRAMES [move] | FILE session CHUNKS\n");
     return 2;
   }
   nodes = strtoul (argv[5], NULL, 10);
   frames = strtoul (argv[6], NULL, 10);
-  bench.samples = memory_new (bench.count, sizeof bench.samples[0]);
-  take_samples (&bench, argv[2], strtol (argv[4], NULL, 10) * NS_PER_MS);
+  takings_make (&bench.takings, argv[2], samples, strtol (argv[4], NULL, 10) * NS_PER_MS);
   if (argc == 8)
     move_counters (&bench);
-  bench.now.tables = memory_new (bench.schema->group_count, sizeof bench.now.tables[0]);
-  bench.before.tables = memory_new (bench.schema->group_count, sizeof bench.before.tables[0]);
+  bench.now.tables = memory_new (bench.takings.schema->group_count, sizeof bench.now.tables[0]);
+  bench.before.tables = memory_new (bench.takings.schema->group_count, sizeof bench.before.tables[0]);
   start_ns = clock_wall () / NS_PER_S * NS_PER_S - (int64_t) (frames + 60) * NS_PER_S;
-  begin = cpu (CLOCK_PROCESS_CPUTIME_ID);
+  begin = taken_cpu (CLOCK_PROCESS_CPUTIME_ID);
   history = history_create (&(struct history_options){ .path = argv[1],
                                                        .max_age_ns = 30 * 86400 * NS_PER_S,
                                                        .max_size = UINT64_C (1) << 40,
@@ -348,16 +266,16 @@ main (int argc, char **argv)
                                                        .chunk_ns = 3600 * NS_PER_S,
                                                        .queue_bytes = UINT64_C (1) << 40 });
   for (size_t i = 1; i <= frames; i++) {
-    int64_t made_ns = cpu (CLOCK_THREAD_CPUTIME_ID);
+    int64_t made_ns = taken_cpu (CLOCK_THREAD_CPUTIME_ID);
     step (&bench, i);
-    bench.making_ns += cpu (CLOCK_THREAD_CPUTIME_ID) - made_ns;
+    bench.making_ns += taken_cpu (CLOCK_THREAD_CPUTIME_ID) - made_ns;
     for (size_t node = 0; node < nodes; node++)
       put (&bench, history, node, i, start_ns);
     if (i % 64 == 0)
       history_flush (history);
   }
   history_flush (history);
-  used_ns = cpu (CLOCK_PROCESS_CPUTIME_ID) - begin - bench.making_ns;
+  used_ns = taken_cpu (CLOCK_PROCESS_CPUTIME_ID) - begin - bench.making_ns;
   history_count (history, &counts);
   history_destroy (history);
 

@@ -134,25 +134,56 @@ take_series (void *context, const struct tier_series *series)
     tier_grid_add (counted->grid, 1, series->node, series);
 }
 
+static void
+put_sum (struct buffer *blob, size_t begin, size_t place)
+{
+  const uint8_t *bytes = (const uint8_t *) blob->data;
+  uint32_t sum = (uint32_t) hash_add (hash_add (HASH_START, bytes + begin, place - begin), bytes + place + 4,
+                                      blob->length - place - 4);
+
+  for (size_t i = 0; i < 4; i++)
+    blob->data[place + i] = (char) (sum >> 8 * i);
+}
+
+/* A blob of the first format whose payload is that, or one with that as its only segment, behind whose head it lies. */
+static void
+make_blob (struct buffer *blob, bool first, const uint8_t *data, size_t size)
+{
+  struct buffer directory = { 0 };
+
+  if (first) {
+    buffer_add (blob, (const char[TIER_HEAD_FIRST]){ TIER_FORMAT_FIRST, TIER_PLAIN }, TIER_HEAD_FIRST);
+    buffer_add (blob, data, size);
+    put_sum (blob, 0, 2);
+    return;
+  }
+  varint_write (&directory, 1);
+  varint_write (&directory, TIER_SEGMENT_HEAD + size);
+  varint_write (&directory, 0);
+  varint_write (&directory, UINT32_MAX);
+  buffer_add (blob, (const char[TIER_HEAD]){ TIER_FORMAT, TIER_PLAIN, 0, 0, 0, 0, (char) directory.length }, TIER_HEAD);
+  buffer_add (blob, directory.data, directory.length);
+  put_sum (blob, 0, 2);
+  buffer_add (blob, (const char[TIER_SEGMENT_HEAD]){ TIER_PLAIN }, TIER_SEGMENT_HEAD);
+  buffer_add (blob, data, size);
+  put_sum (blob, TIER_HEAD + directory.length, TIER_HEAD + directory.length + 1);
+  buffer_free (&directory);
+}
+
 /* Whatever can be read can be written. */
 static void
-read_blob (const uint8_t *data, size_t size)
+read_blob (bool first, const uint8_t *data, size_t size)
 {
   struct counted counted = { .grid = tier_grid_create (60) }, again = { 0 };
   struct buffer blob = { 0 }, written = { 0 };
-  uint8_t head[TIER_HEAD] = { TIER_FORMAT, TIER_PLAIN };
-  uint32_t sum = (uint32_t) hash_add (hash_add (HASH_START, head, 2), data, size);
 
-  for (size_t i = 0; i < 4; i++)
-    head[2 + i] = (uint8_t) (sum >> 8 * i);
-  buffer_add (&blob, head, sizeof head);
-  buffer_add (&blob, data, size);
+  make_blob (&blob, first, data, size);
   tier_reader_read (reader, data, size, 0, UINT32_MAX, &again, take_series, NULL); /* almost never past the sum */
   again = (struct counted){ 0 };
   if (tier_reader_read (reader, blob.data, blob.length, 0, UINT32_MAX, &counted, take_series, NULL) == 0 &&
       tier_grid_write_all (counted.grid, 0, writer, &written) &&
-      tier_reader_read (reader, written.data, written.length, 0, UINT32_MAX, &again, take_series, NULL) == 0 &&
-      again.points > counted.points)
+      (tier_reader_read (reader, written.data, written.length, 0, UINT32_MAX, &again, take_series, NULL) < 0 ||
+       again.points > counted.points))
     abort ();
   tier_grid_destroy (counted.grid);
   buffer_free (&blob);
@@ -246,7 +277,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   if (size == 0)
     return 0;
   if (data[0] % 4 == 0)
-    read_blob (data + 1, size - 1);
+    read_blob (data[0] % 8 == 0, data + 1, size - 1);
   else
     read_chunk (data + 1, size - 1, data[0] % 4 == 1 ? NULL : metrics[data[0] / 4 % 5].name);
   return 0;

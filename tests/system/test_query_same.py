@@ -157,7 +157,7 @@ def copy_of(ran, folder, *statements):
 
 
 NO_FRAMES = "DELETE FROM chunks; DELETE FROM unfolded"
-DAMAGED_MINUTES = "UPDATE tier_blocks SET data = substr (data, 1, length (data) - 1) || x'00' WHERE tier = 0"
+DAMAGED_MINUTES = "UPDATE tier_blocks SET data = substr (data, 1, 2) || x'00000000' || substr (data, 7) WHERE tier = 0"
 NO_MINUTES = "DROP TABLE tier_blocks; DROP TABLE tier_parts; DROP TABLE tier_staged; DROP TABLE unfolded"
 STATES = {"frames are gone": (NO_FRAMES,), "minutes are damaged": (DAMAGED_MINUTES,),
           "minutes are damaged, frames are gone": (NO_FRAMES, DAMAGED_MINUTES), "tables of minutes are lost": (NO_MINUTES,),

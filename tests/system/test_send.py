@@ -123,6 +123,19 @@ def test_a_receiver_that_is_away(cluster):
         assert cluster.aggregator.log().count("it is tried again") == 1
 
 
+def test_a_web_page_is_no_answer(cluster):
+    """A proxy's that wants a login, or a wrong url's: nothing counts as taken, whatever the type."""
+    state = {"answer": Answer(200, " \n<!DOCTYPE HTML><title>Log in")}
+    with Receiver(lambda samples: state["answer"]) as receiver:
+        cluster.start_aggregator(config=section(receiver, more="retry = 200ms"))
+        cluster.start_nodes("n1")
+        wait_until(lambda: sender(cluster)["error"] == "what answers 200 is a web page, and no receiver: is its url right?", "a word")
+        assert sender(cluster)["sent"] == sender(cluster)["dropped"] == 0
+        receiver.taken.clear()
+        state["answer"] = Answer()
+        check_whole(cluster, receiver, "n1")
+
+
 def test_a_receiver_that_is_back_is_noticed(cluster):
     """Within `retry`, also after a long while; and `waiting` is what waits, also while nothing is taken."""
     state = {"answer": Answer(503, "not now")}

@@ -44,6 +44,14 @@ def wanted(cluster, node="n1"):
     return found
 
 
+def check_whole(cluster, watch, node="n1"):
+    """Each value of the history is there, as often as it was, but for those of the last second. Returns how many came twice."""
+    want = wanted(cluster, node)
+    whole = sorted(want)[:-1]
+    wait_until(lambda: all(not want[at] - load(watch, node)[at] for at in whole), f"{len(whole)} s of {node}")
+    return sum((load(watch, node)[at] - want[at]).total() for at in whole)
+
+
 def failing(cluster, *words, name="cw"):
     return wait_until(lambda: all(word in sender(cluster, name)["error"] for word in words), f"an error with {words}")
 
@@ -72,9 +80,7 @@ def test_values_are_folded_and_none_is_lost(cluster):
         failing(cluster, "InternalFailure: not now")
         state["answer"] = None
         for node in ("n1", "n2"):
-            want = wanted(cluster, node)
-            whole = sorted(want)[:-1]
-            wait_until(lambda: all(not want[at] - load(watch, node)[at] for at in whole), f"{len(whole)} s of {node}")  # pylint: disable=cell-var-from-loop
+            check_whole(cluster, watch, node)
         assert any(len(one.values) > 1 or one.values[0][1] > 1 for one in watch.taken)
         assert {one.name for one in watch.taken} == {"synop_load_load_1", "synop_load_load_5", "synop_load_load_15"}
         assert {(one.namespace, one.resolution) for one in watch.taken} == {("synop", 1)}
@@ -123,8 +129,7 @@ def test_answers_that_are_tried_again(cluster, answer, words):
         cluster.start_nodes("n1")
         failing(cluster, *words)
         state["answer"] = None
-        want = wanted(cluster)
-        wait_until(lambda: all(not want[at] - load(watch)[at] for at in sorted(want)[:-1]), "what waited")
+        check_whole(cluster, watch)
         assert sender(cluster, "cw")["dropped"] == 0
         assert cluster.aggregator.log().count("it is tried again") == 1
 
@@ -210,8 +215,7 @@ def test_what_is_refused_is_dropped_alone(cluster):
         start(cluster, watch, more="names = synop\nallow = *\ngroups = memory_info,load")
         cluster.start_nodes("n1", "n2")
         wait_until(lambda: sender(cluster, "cw")["dropped"] > 3, "samples that are dropped")
-        want = wanted(cluster)
-        wait_until(lambda: all(not want[at] - load(watch)[at] for at in sorted(want)[:-1]), "all others")
+        check_whole(cluster, watch)
         refused = [data for *_, data, result in watch.requests if result == "InvalidParameterValue"]
         assert any(len(data) == 1 for data in refused)
         log = cluster.aggregator.log()

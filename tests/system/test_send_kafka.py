@@ -90,7 +90,9 @@ def test_what_is_in_the_topic_is_what_was_printed(cluster, mock):
 
 
 def test_msgpack(cluster, mock):
-    cluster.start_aggregator(config=section(mock, "encoding = msgpack\ntopic = packed\nproperties = linger.ms=1, compression.type=none"))
+    """Through a queue that has no room for all."""
+    properties = "linger.ms=1, compression.type=none, queue.buffering.max.messages=1"
+    cluster.start_aggregator(config=section(mock, f"encoding = msgpack\ntopic = packed\nproperties = {properties}"))
     cluster.start_nodes("n1")
     found = wait_until(lambda: len(found := mock.messages("packed")) > 10 and found, "messages")
     want = printed(cluster)
@@ -98,6 +100,8 @@ def test_msgpack(cluster, mock):
         line = msgpack.unpackb(data, strict_map_key=True)
         wrong = list(differences(line, want[name_of(line)][0]))  # a whole number may be too large
         assert key == "n1" and all(value == float(other) >= 2**63 for _, value, other in wrong), wrong
+    sequence = [msgpack.unpackb(data)["seq"] for *_, data in found]
+    assert sequence == sorted(sequence) and "it is tried again" not in cluster.aggregator.log()
 
 
 def test_words_that_help(cluster, mock):

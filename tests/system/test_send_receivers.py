@@ -135,7 +135,8 @@ def kill_aggregator(cluster, link, config):
     time.sleep(2)
     cluster.start_aggregator(config=config)
     link.restore()
-    for node in cluster.agents:  # in parts, on a busy host
+    for node in cluster.agents:  # in parts, on a busy host; live frames may come behind them
+        cluster.wait_event("node_up", node=node)
         wait_until(lambda: replayed(cluster, node) >= 3, f"frames of {node} that come late")
     wait_until(lambda: all(one["missing"] == 0 for one in cluster.status()["nodes"]), "the last late frame")
 

@@ -38,6 +38,7 @@ struct scratch {
   struct schema *schema;
   struct history *history;
   int64_t start_ns;
+  bool stand_still;        /* frames are sampled at one instant */
   struct event events[64]; /* told */
   char texts[64][512];
   size_t event_count;
@@ -101,7 +102,7 @@ made_frame (const struct scratch *scratch, struct buffer *out, const char *node,
 {
   struct frame_header header = { .session = session,
                                  .sequence = sequence,
-                                 .monotonic_ns = (int64_t) sequence * NS_PER_S,
+                                 .monotonic_ns = (int64_t) (scratch->stand_still ? 31 : sequence) * NS_PER_S,
                                  .wall_ns = scratch->start_ns + (int64_t) sequence * NS_PER_S };
   struct table table;
   const struct table *tables[] = { &table };

@@ -6,7 +6,7 @@
 #include "aggregator/core/combine.h"
 #include "aggregator/history/history_points_tier.h"
 #include "aggregator/history/tier_check.h"
-#include "aggregator/history/tier_store.h"
+#include "aggregator/history/tier_store_private.h"
 #include "tests/unit/aggregator/history/history_bench.h"
 
 /* Each look at the clock takes so long, in any thread. */
@@ -87,6 +87,8 @@ read_tier (struct scratch *scratch, enum history_tier tier, const char *metric, 
   return out;
 }
 
+static bool blocks_of_one; /* metric each, as of batches that are large */
+
 static void
 do_work (struct scratch *scratch, int64_t seconds, int steps, const struct tier_limits *limits)
 {
@@ -97,6 +99,8 @@ do_work (struct scratch *scratch, int64_t seconds, int steps, const struct tier_
 
   if (!store)
     fail_msg ("%s", error.text);
+  if (blocks_of_one)
+    store->tiers->whole_most = 0;
   all = limits ? *limits : all;
   all.now_ns = clock_wall () + seconds * NS_PER_S;
   while (more == 1 && steps-- > 0)
@@ -252,7 +256,7 @@ check_faults (struct scratch *scratch)
 
 #define DAMAGE(where) "UPDATE tier_blocks SET data = substr (data, 1, length (data) - 1) || x'55' WHERE " where
 
-/* Of few nodes a block has all metrics, else it has one. */
+/* A block has all metrics, or one of a large batch. */
 static void
 assert_damage_is_mended (struct scratch *scratch, bool few)
 {
@@ -260,6 +264,7 @@ assert_damage_is_mended (struct scratch *scratch, bool few)
   struct read_out before[2], after;
   char name[16];
 
+  blocks_of_one = !few;
   scratch->start_ns -= scratch->start_ns % (3600 * NS_PER_S) + few * 150 * NS_PER_S; /* of two hours, or one */
   scratch_open (scratch);
   for (uint64_t i = 1; i <= nodes; i++) {
@@ -305,6 +310,7 @@ static void
 test_damage_of_many_is_mended (void **state)
 {
   assert_damage_is_mended (*state, false);
+  blocks_of_one = false;
 }
 
 static void
@@ -514,6 +520,25 @@ test_combined (void **state)
   combine_destroy (combine);
 }
 
+/* ---- what cannot be ---- */
+
+/* A counter is compared with no frame that was sampled after it, or at the same instant, whatever a node says. */
+static void
+test_a_base_is_before_its_frame (void **state)
+{
+  struct scratch *scratch = *state;
+
+  scratch_open (scratch);
+  for (uint64_t i = 1; i <= 90; i++) {
+    scratch->stand_still = i >= 31 && i <= 40;
+    put_made (scratch, "n1", 1, i, i == 1 ? 0 : i - 1, false);
+  }
+  scratch_close (scratch);
+  do_work (scratch, DAYS, ALL, NULL);
+  assert_int_equal (read_tier (scratch, HISTORY_MINUTES, "level", NULL, false).count, 90);
+  assert_int_equal (read_tier (scratch, HISTORY_MINUTES, "bytes", NULL, false).count, 89 - 9);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, scratch_create, scratch_destroy)
 
 int
@@ -530,7 +555,8 @@ main (void)
                                       TEST (test_an_idle_writer_looks),
                                       TEST (test_old_goes),
                                       TEST (test_too_much_goes),
-                                      TEST (test_combined) };
+                                      TEST (test_combined),
+                                      TEST (test_a_base_is_before_its_frame) };
 
   cmocka_set_message_output (CM_OUTPUT_TAP);
   return cmocka_run_group_tests (tests, NULL, NULL);

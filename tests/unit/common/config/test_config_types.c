@@ -350,6 +350,7 @@ parts_are_apart (void **state)
   int at = 1;
   struct config *config = config_create (options, sizeof options / sizeof *options, &target, &wildcard);
   const struct whole *instance = NULL;
+  void *copy;
   const struct piece *piece;
   struct buffer out = { 0 };
 
@@ -364,6 +365,7 @@ parts_are_apart (void **state)
   assert_string_equal (((const struct whole *) config_part_of (&parted, instance, &last_part))->url, "x");
   config_print (config, &out);
   assert_non_null (strstr (buffer_text (&out), "last = x"));
+  copy = config_instance_copy (&parted, instance);
   put (it, usual, sizeof usual - 1);
   assert_int_equal (config_read_arguments (config, 3, words, &at, none, NULL, NULL, &it->error), 0);
   at = 1;
@@ -372,6 +374,12 @@ parts_are_apart (void **state)
   assert_string_equal (strchr (it->error.text, '['), "[parted a] text: not here");
   buffer_free (&out);
   config_destroy (config);
+  piece = config_part_of (&parted, copy, &piece_part);
+  assert_string_equal (((const struct whole *) copy)->url, "u");
+  assert_string_equal (piece->text, "t");
+  assert_int_equal (piece->period, 7000 * MS);
+  config_instance_free (&parted, copy);
+  config_instance_free (&parted, NULL);
 }
 
 int
