@@ -15,6 +15,8 @@
 
 #define PLAIN_MOST 64 /* bytes that are not worth packing */
 #define FRACTION_STEPS 24
+#define FRACTION_MOST 1e7
+#define MEAN_MOST 65536 /* nodes */
 
 /* A segment that grows, column by column. */
 struct segment {
@@ -110,31 +112,30 @@ whole_near (double value, double divisor, int64_t *whole)
          fabs ((double) *whole / divisor - value) <= TIER_SNAP_ERROR * fabs (value);
 }
 
-/* The least divisor of which the value is a fraction, by its continued fraction. 0: none that is small enough. */
+/* The least number up to `most` of which the value is a fraction, by its continued fraction; 0: none. */
 static double
-divisor_of (double value)
+fraction_of (double value, double divisor, double most)
 {
-  double rest = fabs (value) - floor (fabs (value)), before = 0, divisor = 1;
+  double times = value * divisor, rest = fabs (times) - floor (fabs (times)), before = 0, by = 1;
   int64_t whole;
 
   for (int i = 0; i < FRACTION_STEPS && rest > 0; i++) {
-    double next = 1 / rest, part = floor (next), more = part * divisor + before;
-    before = divisor;
-    divisor = more;
+    double next = 1 / rest, part = floor (next), more = part * by + before;
+    before = by;
+    by = more;
     rest = next - part;
-    if (divisor > TIER_DIVISOR_MAX)
+    if (by > most)
       return 0;
-    if (whole_of (value, divisor, &whole))
-      return divisor;
+    if (whole_of (value, divisor * by, &whole))
+      return by;
   }
   return 0;
 }
 
-/* The one that makes all least and greatest values and sums whole; 0: there is none. */
+/* The divisor, times what makes all least and greatest values and sums whole; 0: there is none. */
 static double
-find_divisor (const struct tier_cell *cells, size_t stride, uint32_t times)
+divisor_from (double divisor, double most, const struct tier_cell *cells, size_t stride, uint32_t times)
 {
-  double divisor = 1;
   int64_t whole;
 
   for (size_t i = 0; i < 2 * times; i++) {
@@ -142,8 +143,8 @@ find_divisor (const struct tier_cell *cells, size_t stride, uint32_t times)
     double value = i % 2 ? cell->max : cell->min;
     if (cell->count == 0 || whole_of (value, divisor, &whole))
       continue;
-    divisor *= divisor_of (value * divisor);
-    if (divisor == 0 || divisor > TIER_DIVISOR_MAX || !whole_of (value, divisor, &whole))
+    divisor *= fraction_of (value, divisor, most);
+    if (divisor == 0 || divisor > TIER_DIVISOR_MAX)
       return 0;
     i = SIZE_MAX; /* of all once more */
   }
@@ -151,6 +152,15 @@ find_divisor (const struct tier_cell *cells, size_t stride, uint32_t times)
     if (cells[i * stride].count && !whole_near (cells[i * stride].sum, divisor, &whole))
       return 0;
   return divisor;
+}
+
+/* Small fractions; or such of decimals that are too long for that, as of ns in s, and means of these. */
+static double
+find_divisor (const struct tier_cell *cells, size_t stride, uint32_t times)
+{
+  double divisor = divisor_from (1, FRACTION_MOST, cells, stride, times);
+
+  return divisor > 0 ? divisor : divisor_from (TIER_SNAP, MEAN_MOST, cells, stride, times);
 }
 
 static struct number

@@ -64,7 +64,7 @@ tier_cell_merge (struct tier_cell *to, const struct tier_cell *from)
   to->count += from->count;
 }
 
-#define TIER_SNAP 1e6         /* sums of decimals are rounded to so many places, where that changes them by */
+#define TIER_SNAP 1e9         /* sums of decimals are rounded to so many places, where that changes them by */
 #define TIER_SNAP_ERROR 1e-12 /* no more than this part: what adding them up has cost */
 
 static inline double
@@ -125,8 +125,9 @@ int tier_reader_read (struct tier_reader *reader, const void *bytes, size_t leng
                       struct error *error);
 /* The same of a blob that is fetched piece by piece. */
 struct tier_source {
-  void *context;
+  const void *bytes; /* all of it; NULL: it is fetched */
   size_t length;
+  void *context;
   int (*fetch) (void *context, void *to, size_t offset, size_t length); /* within the length; -1: it cannot be read */
 };
 int tier_reader_read_source (struct tier_reader *reader, const struct tier_source *source, uint32_t first,

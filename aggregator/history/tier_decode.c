@@ -363,6 +363,8 @@ fetch (struct buffer *into, const struct tier_source *source, size_t offset, siz
 {
   if (offset > source->length || length > source->length - offset)
     return NULL;
+  if (source->bytes)
+    return (const uint8_t *) source->bytes + offset;
   buffer_clear (into);
   return source->fetch (source->context, buffer_reserve (into, length + 1), offset, length) == 0
              ? (const uint8_t *) into->data
@@ -424,33 +426,21 @@ tier_reader_read_source (struct tier_reader *reader, const struct tier_source *s
                          struct error *error)
 {
   const struct wanted wanted = { first, last, context, series };
-  uint8_t head[TIER_HEAD];
-  const uint8_t *bytes;
-  int result;
+  const uint8_t *bytes = fetch (&reader->piece, source, 0, TIER_HEAD);
+  int result = -1;
 
-  if (source->length < TIER_HEAD || source->fetch (source->context, head, 0, TIER_HEAD) < 0)
-    return broken (error);
-  if (head[0] == TIER_FORMAT) {
-    result = read_blob (reader, source, head, &wanted);
-  } else {
-    bytes = head[0] == TIER_FORMAT_FIRST ? fetch (&reader->piece, source, 0, source->length) : NULL;
-    result = bytes ? read_first_format (reader, bytes, source->length, &wanted) : -1;
-  }
+  if (bytes && bytes[0] == TIER_FORMAT)
+    result = read_blob (reader, source, bytes, &wanted);
+  else if (bytes && bytes[0] == TIER_FORMAT_FIRST && (bytes = fetch (&reader->piece, source, 0, source->length)))
+    result = read_first_format (reader, bytes, source->length, &wanted);
   return result < 0 ? broken (error) : 0;
-}
-
-static int
-fetch_bytes (void *context, void *to, size_t offset, size_t length)
-{
-  memcpy (to, (const uint8_t *) context + offset, length);
-  return 0;
 }
 
 int
 tier_reader_read (struct tier_reader *reader, const void *bytes, size_t length, uint32_t first, uint32_t last,
                   void *context, void (*series) (void *context, const struct tier_series *series), struct error *error)
 {
-  const struct tier_source source = { (void *) bytes, length, fetch_bytes };
+  const struct tier_source source = { .bytes = bytes, .length = length };
 
   return tier_reader_read_source (reader, &source, first, last, context, series, error);
 }

@@ -8,12 +8,10 @@
 #include "synop/hash_table.h"
 #include "synop/memory.h"
 
-#define ROOM_MORE 12 /* cells */
-#define SEGMENT_CELLS                                                                                                  \
-  900 /* of sections that share their labels, and are read together: a metric of a batch of nodes, */
-#define SEGMENT_CELLS_FEW 16384 /* or, where they have less than FEW_CELLS in the mean, more: these pack better */
-#define FEW_CELLS (4 * 60)
-#define ROWS_CELLS 4096 /* rows that are read together with their nodes, to which they may be equal */
+#define ROOM_MORE 12      /* cells */
+#define SEGMENT_CELLS 240 /* of sections that share their labels, and are read together: a metric of some nodes; */
+#define SEGMENT_CELLS_FEW 16384 /* where metrics have less than that in the mean, many of them: these pack better */
+#define ROWS_CELLS 4096         /* rows that are read together with their nodes, to which they may be equal */
 
 struct tier_grid *
 tier_grid_create (uint32_t times)
@@ -318,14 +316,14 @@ bool
 tier_grid_write_all (struct tier_grid *grid, uint32_t time, struct tier_writer *writer, struct buffer *out)
 {
   const struct grid_section **sections = memory_new (grid->count, sizeof *sections);
-  size_t cells = 0, most = grid->cells < FEW_CELLS * grid->count ? SEGMENT_CELLS_FEW : SEGMENT_CELLS;
+  size_t cells = 0, most = grid->cells < SEGMENT_CELLS * grid->count ? SEGMENT_CELLS_FEW : SEGMENT_CELLS;
 
   for (size_t i = 0; i < grid->count; i++)
     sections[i] = &grid->sections[i];
   qsort (sections, grid->count, sizeof *sections, compare_sections);
   grid->stamp++;
   for (size_t i = 0; i < grid->count; i++) {
-    if (cells >= most && (!sections[i]->rows || cells_of (sections[i]) > ROWS_CELLS)) {
+    if (cells >= most && (sections[i]->metric != sections[i - 1]->metric || cells_of (sections[i]) > ROWS_CELLS)) {
       tier_writer_segment (writer);
       grid->stamp++;
       cells = 0;

@@ -1,6 +1,6 @@
 /* A long job's report is made of minutes where the history has them: it is the same as one made of frames alone, and most
  * frames are not unpacked. */
-#include "aggregator/history/tier_store.h"
+#include "aggregator/history/tier_store_private.h"
 #include "tests/unit/aggregator/report/job_history.h"
 
 #define PERIOD job.period
@@ -270,6 +270,8 @@ fold_all (struct scratch *scratch, int64_t seconds)
                                       .max_size = 1 << 30 };
   int more = 1;
 
+  if (HOURS > 12) /* some of these tests delete metrics */
+    store->tiers->whole_most = 0;
   while (more == 1)
     more = tier_store_work (store, &limits, INT64_MAX, &error);
   assert_int_equal (more, 0);
@@ -356,8 +358,7 @@ test_runs (void **state)
   assert_unread (*state, 42, false, 0, NULL);
 }
 
-/* Of a job of days whole hours are read: their minutes are there for job_cpu and job_processes alone, but where few nodes have
- * one block of all metrics. */
+/* Of a job of days whole hours are read: their minutes are there for job_cpu and job_processes alone. */
 static void
 test_hours (void **state)
 {
