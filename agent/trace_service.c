@@ -6,13 +6,13 @@
 #include <sys/epoll.h>
 
 #include "agent/job/job_group.h"
+#include "agent/traces/registry.h"
 #include "agent/traces/traces.h"
 #include "synop/log.h"
 #include "synop/memory.h"
 
 #define REQUESTS_KEPT 32
 #define RECORDS_MAX 512 /* of a request */
-#define PROCESSES_MAX 512
 
 static const char off[] = "traces are off on this node: [traces] enabled = yes in agent.ini permits them";
 
@@ -241,8 +241,8 @@ answer_begin (struct trace_service *service, const struct trace_request *asked)
 static void
 answer_list (const struct trace_service *service, const struct trace_request *asked)
 {
-  struct traces_process *list = memory_new (PROCESSES_MAX, sizeof *list);
-  size_t count = traces_list (service->traces, list, PROCESSES_MAX);
+  struct traces_process *list = memory_new (REGISTRY_MAX, sizeof *list);
+  size_t count = traces_list (service->traces, list, REGISTRY_MAX);
   struct trace_answer answer = { .id = asked->id, .progress = TRACE_MORE };
 
   for (size_t i = 0; i < count; i++) {

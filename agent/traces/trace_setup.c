@@ -11,6 +11,7 @@
 
 #define REMEDY "start the job with KINETO_USE_DAEMON=1 in its environment (docs/traces.md)"
 #define UNREGISTERED_MAX 64
+#define NAMED_MAX 3
 
 struct setup {
   struct traces *traces;
@@ -149,9 +150,31 @@ add_unregistered (struct setup *setup)
   }
 }
 
+/* "python3 4711, python3 4712 and 5 more" */
+static void
+name_processes (const struct setup *setup, char *text, size_t size)
+{
+  const struct trace_batch *request = setup->request;
+  size_t length = 0, shown = 0;
+
+  *text = 0;
+  for (size_t i = 0; i < request->pid_count && shown < NAMED_MAX; i++) {
+    struct peer peer;
+
+    if (!peer_read (&setup->traces->files, request->pids[i], &peer))
+      continue;
+    length += (size_t) snprintf (text + length, size - length, "%s%.15s %d", shown++ ? ", " : "", peer.command,
+                                 (int) peer.pid);
+  }
+  if (request->pid_count > shown)
+    snprintf (text + length, size - length, "%s%zu more", shown ? " and " : "", request->pid_count - shown);
+}
+
 static void
 setup_kineto (struct setup *setup)
 {
+  char names[128];
+
   const struct trace_batch *request = setup->request;
 
   add_registered (setup);
@@ -161,10 +184,12 @@ setup_kineto (struct setup *setup)
     return;
   if (!traces_socket_there (setup->traces))
     refuse (setup, "%s", setup->traces->no_socket.text);
-  else if (request->pid_count)
-    refuse (setup, "no process of the job on this node has registered (it has %zu): " REMEDY, request->pid_count);
-  else
+  else if (!request->pid_count)
     refuse (setup, "no process of the job is known on this node");
+  else {
+    name_processes (setup, names, sizeof names);
+    refuse (setup, "no process of the job on this node (%s) has registered: " REMEDY, names);
+  }
 }
 
 /* ---- tools ---- */

@@ -293,7 +293,8 @@ end_tool (struct traces *traces, struct trace_task *task, int status)
     trace_task_end (traces, task, TRACES_FAILED, 0, "%s was ended by signal %d: %s", name, WTERMSIG (status),
                     task->said);
   else
-    trace_task_end (traces, task, TRACES_FAILED, 0, "%s ended with exit code %d: %s", name, code, task->said);
+    trace_task_end (traces, task, TRACES_FAILED, 0, "%s ended with exit code %d: %s", name, code,
+                    task->said[0] ? task->said : "it wrote no reason; is the file system full?");
 }
 
 static bool

@@ -225,15 +225,30 @@ sender_open_file (struct sender *sender, struct error *error)
 }
 
 static void
+log_lost (struct sender *sender, uint64_t lost)
+{
+  int64_t now_ns = clock_monotonic ();
+
+  if (!lost || (sender->lost_logged_ns && now_ns < sender->lost_logged_ns + REFUSED_LOG_EVERY))
+    return;
+  log_warning ("send %s: the history deleted %" PRIu64 " chunks before they were sent, and all such are counted: its "
+               "max_age or max_size is less than what waits",
+               sender->name, lost);
+  sender->lost_logged_ns = now_ns;
+}
+
+static void
 count_window (struct sender *sender)
 {
   const struct chunk_list *list = &sender->window.list;
   int64_t first = list->count ? list->rows[0].id : sender->place.chunk + 1;
+  uint64_t lost = (uint64_t) (first - sender->place.chunk - 1);
 
+  log_lost (sender, lost);
   sender_count_waiting (sender);
   pthread_mutex_lock (&sender->mutex);
   sender->counts.broken += sender->window.broken;
-  sender->counts.lost += (uint64_t) (first - sender->place.chunk - 1);
+  sender->counts.lost += lost;
   sender->counts.oldest_ns = list->count ? list->rows[0].first_time : 0;
   sender->counts.live = list->count == 0;
   pthread_mutex_unlock (&sender->mutex);

@@ -49,7 +49,7 @@ struct sender {
     int64_t at_ns; /* 0: none */
     struct history_place place;
   } back[2]; /* where it was: the younger one not longer ago than options->repeat_ns, the older one longer */
-  int64_t refused_logged_ns;
+  int64_t refused_logged_ns, lost_logged_ns;
   uint64_t refused_unlogged;
 };
 

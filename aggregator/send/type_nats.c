@@ -4,6 +4,7 @@
  *
  * Samples were taken when the server has seen them, which it says by answering a PING that comes behind them; with JetStream,
  * when the stream says for each message that it has stored it. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,22 +199,32 @@ be_connected (struct nats_state *state, struct send_answer *answer)
 
 /* ---- messages ---- */
 
-/* JetStream answers {"stream":"S","seq":1}, or {"error":{...}}. */
+/* JetStream answers {"stream":"S","seq":1}, or {"error":{"description":"maximum messages exceeded"},"stream":"S","seq":0}. */
+static enum send_verdict
+judge_stored (const struct nats_state *state, const char *reply, size_t length, struct send_answer *answer)
+{
+  json_t *said = json_loadb (reply, length, 0, NULL);
+  json_t *error = json_object_get (said, "error");
+  const char *why = json_string_value (json_object_get (error, "description"));
+  bool stored = !error && json_integer_value (json_object_get (said, "seq")) > 0;
+
+  if (!stored)
+    snprintf (answer->text, sizeof answer->text, "JetStream did not store %.80s: %.*s", state->subject,
+              why ? 120 : (int) (length < 120 ? length : 120), why ? why : reply);
+  json_decref (said);
+  return stored ? SEND_TAKEN : SEND_AGAIN;
+}
+
 static enum send_verdict
 store (struct nats_state *state, const char *lines, size_t length, struct send_answer *answer)
 {
   struct nats_message *reply = NULL;
   int status = state->nats.request (&reply, state->connection, state->subject, lines, (int) length, STORE_MS);
-  enum send_verdict verdict = SEND_TAKEN;
+  enum send_verdict verdict;
 
   if (status != NATS_OK)
     return fail (state, answer, status);
-  if (!memmem (state->nats.message_data (reply), (size_t) state->nats.message_length (reply), "\"seq\":", 6)) {
-    snprintf (answer->text, sizeof answer->text, "JetStream did not store %.80s: %.*s", state->subject,
-              state->nats.message_length (reply) < 120 ? state->nats.message_length (reply) : 120,
-              state->nats.message_data (reply));
-    verdict = SEND_AGAIN;
-  }
+  verdict = judge_stored (state, state->nats.message_data (reply), (size_t) state->nats.message_length (reply), answer);
   state->nats.message_destroy (reply);
   return verdict;
 }

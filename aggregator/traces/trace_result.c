@@ -138,9 +138,9 @@ set_number (struct text_table *table, size_t column, json_int_t number)
   text_table_set (table, column, text);
 }
 
-/* Where nothing has begun, the columns of that are left out. */
+/* A list has the GPUs; where nothing has begun, the columns of that are left out. */
 static void
-add_row (struct text_table *table, const json_t *line, bool begun)
+add_row (struct text_table *table, const json_t *line, bool list, bool begun)
 {
   const char *state = text_of (line, "state");
   const json_t *bound = json_object_get (line, "bound"), *size = json_object_get (line, "size");
@@ -151,6 +151,8 @@ add_row (struct text_table *table, const json_t *line, bool begun)
   text_table_set (table, 1, text_of (line, "node"));
   set_number (table, 2, number_of (line, "pid") ? number_of (line, "pid") : -1);
   text_table_set (table, 3, strcmp (state, "ended") == 0 ? "there" : state);
+  if (list)
+    set_number (table, 4, number_of (line, "device"));
   if (!begun)
     return;
   text_table_set (table, 4, text_of (line, "begun"));
@@ -169,6 +171,19 @@ remark_of (const json_t *line)
   return *error ? error : *path ? path : text_of (line, "job_id");
 }
 
+/* A node that failed as a whole, unless its processes say why already. */
+static bool
+is_failed_node (const json_t *node, json_t *const *processes, size_t count)
+{
+  if (strcmp (text_of (node, "state"), "failed") != 0)
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (strcmp (text_of (processes[i], "node"), text_of (node, "node")) == 0 &&
+        strcmp (text_of (processes[i], "error"), text_of (node, "error")) == 0)
+      return false;
+  return true;
+}
+
 /* Processes, then the nodes that failed as a whole. */
 static json_t **
 sort_lines (const struct trace_result *result, size_t *count)
@@ -179,8 +194,7 @@ sort_lines (const struct trace_result *result, size_t *count)
 
   *count = 0;
   json_object_foreach (result->processes, key, line) lines[(*count)++] = line;
-  json_object_foreach (result->nodes, key, line) if (strcmp (text_of (line, "state"), "failed") == 0)
-      lines[(*count)++] = line;
+  json_object_foreach (result->nodes, key, line) if (is_failed_node (line, lines, processes)) lines[(*count)++] = line;
   if (processes > 0)
     qsort (lines, processes, sizeof *lines, compare_lines);
   if (*count > processes)
@@ -222,7 +236,9 @@ put_rows (const struct buffer *rows, json_t *const *lines, const char *title, si
 void
 trace_result_table (const struct trace_result *result, size_t width, struct buffer *out)
 {
-  const char *const titles[] = { "RANK", "NODE", "PID", "STATE", "BEGAN AT (cluster time)", "RIGHT TO", "SIZE" };
+  const char *const begin_titles[] = { "RANK", "NODE", "PID", "STATE", "BEGAN AT (cluster time)", "RIGHT TO", "SIZE" };
+  const char *const list_titles[] = { "RANK", "NODE", "PID", "STATE", "GPU" };
+  const char *const *titles = result->list ? list_titles : begin_titles;
   struct text_table table = { 0 };
   struct buffer rows = { 0 };
   size_t count;
@@ -230,11 +246,11 @@ trace_result_table (const struct trace_result *result, size_t width, struct buff
   bool begun = false;
 
   for (size_t i = 0; i < count; i++)
-    begun |= *text_of (lines[i], "begun") != '\0';
-  for (size_t i = 0; i < (begun ? 7 : 4); i++)
-    text_table_column (&table, titles[i], i == 1 || (i >= 3 && i <= 5));
+    begun |= !result->list && *text_of (lines[i], "begun") != '\0';
+  for (size_t i = 0; i < (result->list ? 5 : begun ? 7 : 4); i++)
+    text_table_column (&table, titles[i], i == 1 || i == 3 || (begun && (i == 4 || i == 5)));
   for (size_t i = 0; i < count; i++)
-    add_row (&table, lines[i], begun);
+    add_row (&table, lines[i], result->list, begun);
   if (count > 0) {
     text_table_put (&table, &rows, WIDTH, false);
     put_rows (&rows, lines, result->list ? "JOB" : "FILE, OR WHY THERE IS NONE", width, out);

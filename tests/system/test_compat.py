@@ -171,7 +171,7 @@ print("completed", done)
 """,
 }
 EXPECTED = {"cpu": r"busy \d+\.\d of \d+ cpus, [1-9]\d* switches", "memory": r"host \d+\.\d %, train \d+ \+ \d+",
-            "hardware": r"ecc 3 on 2 devices", "latency": r"completed 7$"}
+            "hardware": r"ecc 3 on 2 devices", "latency": r"^total_latency p50 \d+\.\d{6} p99 \d+\.\d{6}\ndevice_latency p50 .*\n(?:.*\n)*completed 7$"}
 
 
 def test_scripts_read_it(tmp_path):

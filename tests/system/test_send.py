@@ -1,14 +1,16 @@
 """[send NAME]: samples of the history on their way to a receiver of remote write, one that does as it is told."""
 
 import collections
+import contextlib
 import csv
 import datetime
 import itertools
 import signal
+import sqlite3
 import time
 
 import pytest
-from lib.programs import wait_until
+from lib.programs import LIMIT, wait_until
 from lib.remote_write import Answer, Receiver
 
 GROUPS = "load,cpu_usage,memory_info"
@@ -134,6 +136,24 @@ def test_a_web_page_is_no_answer(cluster):
         receiver.taken.clear()
         state["answer"] = Answer()
         check_whole(cluster, receiver, "n1")
+
+
+def test_what_the_history_has_deleted(cluster):
+    """Before it was sent: that is counted, the log says why, and the rest is sent."""
+    state = {"answer": Answer(503, "not now")}
+    with Receiver(lambda samples: state["answer"]) as receiver:
+        cluster.start_aggregator(config=section(receiver, more="retry = 200ms"))
+        cluster.start_nodes("n1")
+        waiting = wait_until(lambda: (count := sender(cluster)["waiting"]) >= 8 and count, "what waits")
+        with contextlib.closing(sqlite3.connect(cluster.history, timeout=LIMIT)) as database, database:
+            gone = database.execute("SELECT max (id) FROM chunks").fetchone()[0] - 2
+            database.execute("DELETE FROM chunks WHERE id <= ?", (gone,))
+        state["answer"] = Answer()
+        lost = wait_until(lambda: sender(cluster)["lost"], "what is lost")
+        assert 0 < lost <= waiting + 8
+        assert f"the history deleted {lost} chunks before they were sent" in cluster.aggregator.log()
+        check_whole(cluster, receiver, "n1")
+        assert cluster.counter("send_chunks_lost") == lost
 
 
 def test_a_receiver_that_is_back_is_noticed(cluster):

@@ -66,8 +66,9 @@ def children(agent):
 
 
 def child(agent):
+    """That runs: before, it bears the agent's own command line."""
     pid, = wait_until(lambda: children(agent), "a child")
-    assert b"send-child" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    wait_until(lambda: b"send-child" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes(), "send-child")
     return pid
 
 

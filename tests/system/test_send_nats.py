@@ -76,8 +76,8 @@ def stored(server):
     return [line for one in found for line in base64.b64decode(one["message"]["data"]).splitlines()]
 
 
-def make_stream(server):
-    made = ask(server.port, "$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["fritz.metrics"]}, **server.login)
+def make_stream(server, do="CREATE", **more):
+    made = ask(server.port, f"$JS.API.STREAM.{do}.S", {"name": "S", "subjects": ["fritz.metrics"]} | more, **server.login)
     assert "error" not in made, made
 
 
@@ -137,12 +137,14 @@ def test_as_cc_metric_store_reads_it(cluster, served):
 
 
 def test_jetstream(cluster, served):
-    """What is taken is stored: no stream, then one; kill -9 of the server loses nothing."""
+    """What is taken is stored: no stream, then one that is full, then has room; kill -9 of the server loses nothing."""
     server, reader = served("-js", "-sd", str(cluster.folder / "js"), subject="other")
     cluster.start_aggregator(config=section(server, "jetstream = yes"))
     cluster.start_nodes("n1")
     wait_until(lambda: "o responders" in sender(cluster)["error"], "a word")
-    make_stream(server)
+    make_stream(server, max_msgs=2, discard="new")
+    wait_until(lambda: sender(cluster)["error"] == "JetStream did not store fritz.metrics: maximum messages exceeded", "another word")
+    make_stream(server, "UPDATE", discard="new")
     wait_until(lambda: sender(cluster)["sent"] > 20, "samples")
     server.process.kill()
     time.sleep(1)

@@ -4,6 +4,7 @@ lib/kineto_client.py, which was written from the layout of the datagrams alone."
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +18,20 @@ pytestmark = pytest.mark.sanitized
 PROGRAM = [sys.executable, kineto_client.__file__]
 SLEEP = [sys.executable, "-c", "import time; time.sleep(3600)"]
 ROOT = os.geteuid() == 0
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def children(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 class Process:
@@ -135,6 +150,30 @@ def test_counters(node):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == 26 and lines[0]["node"] == "n1"
     assert {group for line in lines for section in line["report"].values() for group in section} == {"load", "memory_info"}
+
+
+def test_perf(node):
+    """For its time; and when its agent is killed, nothing of it stays."""
+    if not ROOT or not shutil.which("perf"):
+        pytest.skip("perf, and a user that is not root")
+    node.start()
+    node.process(command=SLEEP, user=BOB)
+    node.wait_job()
+    done = run("aggregator", *node.command(node.job, "-o", f"{node.folder}/{{node}}", "--tool", "perf", "--duration", "300ms",
+                                        "--start", "+0s", "--wait"))
+    if done.returncode and "perf ended with" in done.stdout:
+        pytest.skip(done.stdout)
+    assert " there " in done.stdout and (node.folder / "n1").stat().st_uid == BOB, done.stdout
+    run("aggregator", *node.command(node.job, "-o", f"{node.folder}/{{node}}-long", "--tool", "perf", "--duration", "1h", "--start", "+0s"))
+
+    def of_perf():
+        perf = [pid for pid in os.listdir("/proc") if pid.isdigit() and f"{node.folder}/n1-long".encode() in command_line(pid)]
+        return perf + [child for pid in perf for child in children(pid)]
+
+    wait_until(lambda: len(of_perf()) == 2, "perf and what it waits for")
+    left = of_perf()
+    node.cluster.agents["n1"].kill()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in left), "the end of perf")
 
 
 def test_others(node):

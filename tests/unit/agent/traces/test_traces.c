@@ -1021,7 +1021,9 @@ borrow_name (void)
   snprintf (room.sun_path, sizeof room.sun_path, "%s", socket_name);
   if (bind (fd, (const struct sockaddr *) &own, sizeof own) < 0)
     return 1;
-  return sendto (fd, bytes, length, 0, (const struct sockaddr *) &room, sizeof room) == (ssize_t) length ? 0 : 2;
+  if (sendto (fd, bytes, length, 0, (const struct sockaddr *) &room, sizeof room) != (ssize_t) length)
+    return 2;
+  return poll (&(struct pollfd){ fd, POLLIN, 0 }, 1, REFUSED_MS) == 0 ? 0 : 3; /* only who is there is answered */
 }
 
 static void
@@ -1046,6 +1048,56 @@ test_a_name_that_is_another_users (void **state)
   assert_int_equal (in_child (borrow_name), 0);
   assert_int_equal (poll (&in, 1, REFUSED_MS), 0);
   close (in.fd);
+}
+
+/* A process of another user that asks until it is told what to do. */
+static pid_t
+start_asking (void)
+{
+  char text[4096];
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (setresgid (OTHER, OTHER, OTHER) < 0 || setresuid (OTHER, OTHER, OTHER) < 0)
+      _exit (8);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    for (int fd = client_open (); fetch (fd, getpid (), text, sizeof text, LIMIT_MS) == 0;)
+      poll (NULL, 0, 10);
+    for (;;)
+      pause ();
+  }
+  of_job[0] = pid;
+  for (struct traces_process list[1]; traces_list (traces, list, 1) < 1;)
+    poll (NULL, 0, 1);
+  return pid;
+}
+
+/* What somebody else puts where the file is to come is not the process's trace. */
+static void
+test_a_file_of_others (void **state)
+{
+  struct traces_request asked = request ();
+  struct traces_progress progress;
+  pid_t asking;
+
+  (void) state;
+  if (getuid () != 0)
+    skip ();
+  asking = start_asking ();
+  asked.start_ns = clock_monotonic ();
+  asked.iterations = 3;
+  begin (&asked);
+  assert_int_equal (next_progress ().state, TRACES_FOUND);
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_BEGUN);
+  write_file (progress.path, "mine");
+  assert_int_equal (poll (&(struct pollfd){ traces_fd (traces), POLLIN, 0 }, 1, 1500), 0);
+  assert_int_equal (chown (progress.path, OTHER, OTHER), 0);
+  progress = next_progress ();
+  assert_int_equal (progress.state, TRACES_ENDED);
+  assert_int_equal (progress.uid, OTHER);
+  stop_process (asking);
 }
 
 /* Another program has the name, and gives it back. */
@@ -1116,6 +1168,7 @@ main (void)
     WITH_ROOM (test_hostile),
     WITH_ROOM (test_held_answers),
     WITH_ROOM (test_users_that_do_not_match),
+    WITH_ROOM (test_a_file_of_others),
     WITH_ROOM (test_a_name_that_is_another_users),
     WITH_ROOM (test_users),
   };
