@@ -38,6 +38,7 @@ struct scene_agent {
   char last[64];          /* the last control message */
   unsigned data, control; /* what the server took from n<index> */
   char last_data[64];     /* the last frame that the server took */
+  unsigned after;         /* frames of n0 that it had taken then */
   uint8_t routing[64];    /* of its last control message */
   size_t routing_length;
 };
@@ -133,6 +134,7 @@ scene_message (struct scene *scene, struct link_message *message)
   struct scene_agent *agent = &scene->agents[index];
   if (message->channel == LINK_DATA) {
     agent->data++;
+    agent->after = scene->agents[0].data;
     scene_text (agent->last_data, sizeof agent->last_data, message->bytes, message->length);
     return;
   }

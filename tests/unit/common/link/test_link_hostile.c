@@ -198,7 +198,7 @@ a_flood_costs_others_nothing (void **state)
   scene->idle = false;
   WAIT (scene, strcmp (scene->agents[1].last_data, "healthy 49") == 0);
   assert_in_range (scene->agents[1].data - before, FRAMES, FRAMES + 20);
-  assert_in_range (scene->agents[0].data - flooded, 1, FRAMES + 21); /* they took turns */
+  assert_in_range (scene->agents[1].after - flooded, 1, FRAMES + 21); /* they took turns */
   WAIT (scene, scene->agents[0].data - flooded >= SHARE - 5);
   assert_int_equal (scene->counts.dropped_full, 0);
   scene_destroy (scene);
