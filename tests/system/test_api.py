@@ -266,7 +266,7 @@ def test_report_files(shown):
     usage = [line.split(",") for line in lines if ",cpu_usage," in line]
     assert [one[0] for one in usage] == ["", *(one["node"] for one in report["nodes"])]
     assert float(usage[0][4]) == pytest.approx(report["total"]["cpu_usage"]["mean"])
-    assert JOB in error_of(url, "jobs/none/report", 404)["message"]
+    assert "there is no job none; the newest that there are: " in error_of(url, "jobs/none/report", 404)["message"]
     error_of(url, "jobs/kept/report?format=perfmon", 400, "format")
 
 
