@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 
-WORKERS = ["-n", "8", "--dist", "load"]
+WORKERS = ["-n", "6", "--dist", "load"]
 
 
 def run(result, arguments):

@@ -17,6 +17,11 @@ def section(command, more="", name="one"):
 HISTORY = "[history]\nchunk_time = 500ms\n"
 
 
+def whole_lines(path):
+    """The program may be writing one."""
+    return [line for line in path.read_bytes().splitlines(True) if line.endswith(b"\n")] if path.exists() else []
+
+
 def test_what_a_program_reads_is_what_was_printed(cluster):
     """And what it prints is in the log; it ends with the aggregator, after it has read all."""
     out = cluster.folder / "out"
@@ -24,7 +29,7 @@ def test_what_a_program_reads_is_what_was_printed(cluster):
     cluster.start_aggregator(config=HISTORY + section(command))
     cluster.start_nodes("n1", "n2")
     wait_until(lambda: out.exists() and len(out.read_bytes()) > 100000, "lines")
-    assert check_lines(cluster, lambda: out.read_bytes().splitlines()) == 0
+    assert check_lines(cluster, lambda: whole_lines(out)) == 0
     assert "send one: the program: ready" in cluster.aggregator.log()
     assert sender(cluster)["url"] == command and sender(cluster)["error"] == ""
     assert cluster.aggregator.stop() == 0
@@ -69,11 +74,11 @@ def test_a_program_that_does_not_read(cluster):
     cluster.start_aggregator(config=config + section(f"cat >> {out}.other", name="two"))
     cluster.start_nodes("n1")
     wait_until(lambda: sender(cluster)["error"] == "the program does not read its standard input", "an error")
-    check_lines(cluster, lambda: (cluster.folder / "out.other").read_bytes().splitlines())
+    check_lines(cluster, lambda: whole_lines(cluster.folder / "out.other"))
     assert sender(cluster)["sent"] == 0 and sender(cluster)["waiting"] > 0
     cluster.write("aggregator.ini", HISTORY + section(f"cat >> {out}"))
     cluster.aggregator.signal(signal.SIGHUP)
-    check_lines(cluster, lambda: out.exists() and out.read_bytes().splitlines() or [])
+    check_lines(cluster, lambda: whole_lines(out))
     assert len(cluster.status()["senders"]) == 1
     assert cluster.aggregator.log().count("it is tried again") == 1
 
@@ -85,11 +90,11 @@ def test_kill_of_the_aggregator(cluster):
     cluster.start_aggregator(config=config)
     cluster.start_nodes("n1")
     wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") > 10, "lines")
-    once = taken(cluster, lambda: [line for line in out.read_bytes().splitlines(True) if line.endswith(b"\n")])
+    once = taken(cluster, lambda: whole_lines(out))
     cluster.aggregator.kill()
     cluster.start_aggregator(config=config)
     cluster.wait_node("n1")
-    check_lines(cluster, lambda: out.read_bytes().splitlines(), twice=math.inf, once=once)
+    check_lines(cluster, lambda: whole_lines(out), twice=math.inf, once=once)
     assert printed(cluster)
 
 
