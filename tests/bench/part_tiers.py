@@ -50,7 +50,7 @@ def unlike(figures, cluster):
         frames, more, parts = bytes_of(cluster.folder / f"{said['nodes']}.db")
         whole = said["line_us"] + said["stored_us"]
         name = f"{said['nodes']} unlike nodes, 2 h" if said["nodes"] > 1 else "one node, 2 h"
-        figures.add(f"{name}: bytes beside frames", 100 * more / frames, "%", aim=BYTES_AIM)
+        figures.add(f"{name}: bytes beside frames", 100 * more / frames, "%", aim=BYTES_AIM if said["nodes"] >= 100 else None)
         figures.add(f"{name}: CPU beside them", said["tiers_us"], "us/fr", "read, written as a line, stored", whole)
         shares = zip(("minutes", "combined", "hours", "combined hours"), parts)
         say(f"      of {frames / FRAMES / said['nodes']:.0f} bytes a frame of {said['values']:.0f} values; "
