@@ -63,9 +63,9 @@ char *scheduler_command (const char *line);
 void scheduler_set_command (struct job_facts *facts, const char *line);
 /* Outcome and state of a word of SLURM's; words behind a blank are left out ("CANCELLED by 0"). */
 void scheduler_set_slurm_state (struct job_facts *facts, const char *state);
-/* The database may know that a job ended before it knows the rest: then there is more to come. `limit` 0 is of that: no limit
- * is "UNLIMITED", which is NaN or the largest number. */
-void scheduler_end_slurm (struct job_facts *facts, double limit);
+/* The database may know that a job ended before it knows the rest: then there is more to come. `limited`: it knows the time
+ * limit, or that there is none. */
+void scheduler_end_slurm (struct job_facts *facts, bool limited);
 /* "cpu=2,mem=600M,node=2,gres/gpu:a100=1": what was asked for. */
 void scheduler_set_tres (struct job_facts *facts, const char *tres);
 void scheduler_share_memory (struct job_facts *facts); /* of a node, from all and the number of nodes */

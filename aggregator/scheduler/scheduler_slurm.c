@@ -40,10 +40,10 @@ scheduler_set_slurm_state (struct job_facts *facts, const char *state)
 }
 
 void
-scheduler_end_slurm (struct job_facts *facts, double limit)
+scheduler_end_slurm (struct job_facts *facts, bool limited)
 {
   facts->final &= facts->texts[JOB_FACT_PARTITION] && facts->times_ns[JOB_FACT_SUBMITTED] &&
-                  facts->times_ns[JOB_FACT_ENDED] && (isnan (limit) || limit > 0);
+                  facts->times_ns[JOB_FACT_ENDED] && limited;
 }
 
 /* One of "cpu=2,mem=600M,gres/gpu:a100=1": `name` "gres/gpu:a100". */
@@ -85,6 +85,17 @@ set_limit (struct job_facts *facts, double minutes)
 {
   if (minutes > 0 && minutes < NO_LIMIT)
     answer_set_number (facts, JOB_FACT_TIME_LIMIT, minutes * 60);
+}
+
+/* Null is the partition's limit, which a job has once it starts; a version that has no such member says nothing. */
+static bool
+is_limited (const json_t *limit)
+{
+  const json_t *number = json_is_object (limit) ? json_object_get (limit, "number") : limit;
+
+  if (!limit || json_is_true (json_object_get (limit, "infinite")))
+    return true;
+  return !json_is_false (json_object_get (limit, "set")) && json_is_number (number) && json_number_value (number) > 0;
 }
 
 /* Without a signal the code is always known. */
@@ -158,7 +169,7 @@ take_accounted (const json_t *job, const struct scheduler_taker *taker)
   facts.times_ns[JOB_FACT_ELIGIBLE] = answer_time (job, "time.eligible");
   facts.times_ns[JOB_FACT_STARTED] = answer_time (job, "time.start");
   facts.times_ns[JOB_FACT_ENDED] = answer_time (job, "time.end");
-  scheduler_end_slurm (&facts, answer_number (job, "time.limit"));
+  scheduler_end_slurm (&facts, is_limited (answer_at (job, "time.limit")));
   answer_give (taker, id, answer_text (job, "association.user"), &facts);
 }
 

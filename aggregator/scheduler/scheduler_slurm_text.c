@@ -1,6 +1,5 @@
 /* Answers of SLURM's tools that are no JSON: fields of sacct, a row each job, and `scontrol -o`, a line of NAME=VALUE.
  * SLURM_TIME_FORMAT has times in seconds since 1970. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +93,7 @@ take_row (const struct sheet *sheet, const struct scheduler_taker *taker)
   facts.times_ns[JOB_FACT_STARTED] = time_of (cell (sheet, "Start"));
   facts.times_ns[JOB_FACT_ENDED] = time_of (cell (sheet, "End"));
   scheduler_set_command (&facts, cell (sheet, "SubmitLine"));
-  scheduler_end_slurm (&facts, limit && strcmp (limit, "0") == 0 ? 0 : (double) NAN);
+  scheduler_end_slurm (&facts, !limit || strtod (limit, NULL) > 0 || strcmp (limit, "UNLIMITED") == 0);
   answer_give (taker, id, cell (sheet, "User"), &facts);
 }
 

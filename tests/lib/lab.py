@@ -8,6 +8,7 @@ Everything ends with the holder, and the holder with this process, however that 
 outlive it: those that an earlier run left are removed at the start.
 """
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -143,8 +144,9 @@ class Host:
         end = time.monotonic() + 10
         while self.first is None:
             for child in children(self.holder.pid):
-                if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "sleep":
-                    self.first = child
+                with contextlib.suppress(OSError):  # it has ended
+                    if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "sleep":
+                        self.first = child
             if self.holder.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"host {self.name} does not start")
             time.sleep(0.01)

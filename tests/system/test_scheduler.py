@@ -136,22 +136,24 @@ def test_slurm_without_json(tools):
     esac""", prints="\n".join("@".join(map(str, words)) for words in (fields, fields.values())) + "\n")
     facts, _ = tools.ask("slurm", "5")
     assert_slurm(facts[0], outcome="cancelled", state="CANCELLED", exit_signal=15, array="2_7", command="sbatch run.sh")
-    for limit, final in (("0", False), ("UNLIMITED", True), ("Partition_Limit", True)):
+    for limit, final in (("0", False), ("UNLIMITED", True), ("Partition_Limit", False)):
         fields["TimelimitRaw"] = limit
         (tools.folder / "sacct.out").write_text("\n".join("@".join(map(str, words)) for words in (fields, fields.values())) + "\n")
         facts, _ = tools.ask("slurm", "5")
         assert facts[0].get("final", False) == final, limit
 
 
-@pytest.mark.parametrize("lacks", [{"limit": 0}, {"end": 0}, {"submission": 0}])
+@pytest.mark.parametrize("lacks", [{"limit": 0}, {"limit": None}, {"end": 0}, {"submission": 0},
+                                   {"limit": {"set": False, "infinite": False, "number": 0}}])
 def test_slurm_knows_the_rest_later(tools, lacks):
     """slurmdbd may have the end of a job before it has what it was given: it is asked again, until all is there."""
     tools.answer("sacct", {"jobs": [slurm_job(submit_line="x", time=slurm_job()["time"] | lacks)]})
     facts, _ = tools.ask("slurm", "5")
     assert facts[0]["outcome"] == "completed" and not facts[0].get("final")
-    tools.answer("sacct", {"jobs": [slurm_job(submit_line="x", time=slurm_job()["time"] | {"limit": 4294967295})]})
-    facts, _ = tools.ask("slurm", "5")
-    assert facts[0]["final"] and "time_limit" not in facts[0], "no limit is none that comes later"
+    for limit in (4294967295, {"set": False, "infinite": True, "number": 0}):
+        tools.answer("sacct", {"jobs": [slurm_job(submit_line="x", time=slurm_job()["time"] | {"limit": limit})]})
+        facts, _ = tools.ask("slurm", "5")
+        assert facts[0]["final"] and "time_limit" not in facts[0], "no limit is none that comes later"
 
 
 def test_slurm_without_accounting(tools):
