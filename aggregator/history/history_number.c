@@ -54,19 +54,6 @@ varint_read (struct wire *wire, uint64_t max)
   return 0;
 }
 
-/* Differences wrap around, so that any two 64-bit numbers have one. */
-static uint64_t
-zigzag (uint64_t value)
-{
-  return (value << 1) ^ (0 - (value >> 63));
-}
-
-static uint64_t
-unzigzag (uint64_t value)
-{
-  return (value >> 1) ^ (0 - (value & 1));
-}
-
 static unsigned
 varint_size (uint64_t value)
 {

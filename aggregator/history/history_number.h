@@ -36,6 +36,19 @@ struct number_sources {
 int number_column_read (struct number_sources *in, struct number *numbers, size_t count, size_t stride);
 int number_column_skip (struct number_sources *in, size_t count); /* goes behind it */
 
+/* The sign as the lowest bit. Differences wrap around, so that any two 64-bit numbers have one. */
+static inline uint64_t
+zigzag (uint64_t value)
+{
+  return (value << 1) ^ (0 - (value >> 63));
+}
+
+static inline uint64_t
+unzigzag (uint64_t value)
+{
+  return (value >> 1) ^ (0 - (value & 1));
+}
+
 /* LEB128: seven bits a byte, the lowest first. */
 void varint_write (struct buffer *out, uint64_t value);
 uint64_t varint_read (struct wire *wire, uint64_t max); /* over max: 0, and the wire is bad */

@@ -16,18 +16,6 @@ enum { SUM_NONE, SUM_ONE, SUM_ABOVE, SUM_STEPS, SUM_PARTS, SUM_PLANS };
 #define SMALL 16   /* numbers that are tokens themselves */
 #define SHORTEST 5 /* length of others in bits, at least */
 
-static uint64_t
-zigzag (uint64_t value)
-{
-  return (value << 1) ^ (0 - (value >> 63));
-}
-
-static uint64_t
-unzigzag (uint64_t value)
-{
-  return (value >> 1) ^ (0 - (value & 1));
-}
-
 static unsigned
 length_of (uint64_t value)
 {
