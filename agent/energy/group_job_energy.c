@@ -25,8 +25,7 @@ static const struct metric metrics[] = {
                   .help = "The part of `energy` that was estimated by its share of CPU time." },
   [POWER] = { "power", GAUGE, UNIT_WATTS, FOLD_SUM,
               .help = "What it draws: the node's power while it is alone there, else that of its GPUs and its share of "
-                      "that of "
-                      "CPUs and memory." },
+                      "that of CPUs and memory." },
   [ALONE] = { "alone", GAUGE, UNIT_BOOLEAN, FOLD_MIN,
               .help = "1 while it is the only job on the node; 0: what it has of CPUs and memory is an estimate." },
 };
@@ -54,13 +53,12 @@ struct job_energy_group {
 
 /* By how much the node's parts have grown since the sample before. */
 struct growth {
-  uint64_t shared_uj, all_uj; /* CPUs and memory; everything */
-  double shared_watts,
-      all_watts;  /* the same, as they draw it now: a sensor may be read later than this sample, or twice */
-  bool known;     /* there was a sample before */
-  bool gpus;      /* GPUs answer */
-  double weights; /* of all jobs */
-  bool computes;  /* weights are CPU time; else CPUs */
+  uint64_t shared_uj, all_uj;     /* CPUs and memory; everything */
+  double shared_watts, all_watts; /* what they draw now: a sensor may be read once, twice or not at all since then */
+  bool known;                     /* there was a sample before */
+  bool gpus;                      /* GPUs answer */
+  double weights;                 /* of all jobs */
+  bool computes;                  /* weights are CPU time; else CPUs */
 };
 
 static void *

@@ -83,8 +83,7 @@ struct traces_progress {
   enum traces_state state;
   int64_t begun_ns; /* CLOCK_MONOTONIC: when it began, or is to begin by the process's own wall clock; 0: it has not */
   uint64_t size;
-  size_t
-      of; /* so many records, of different processes, there are of this request on this node; 0: none, not this one either */
+  size_t of; /* records of the request, of different processes, on this node; 0: none, nor is this one */
   bool last; /* of this request on this node: nothing follows, all have ended or failed */
   char path[TRACES_PATH_MAX + 1];
   char error[TRACES_ERROR_MAX + 1];

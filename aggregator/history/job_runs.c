@@ -34,10 +34,9 @@ find_before (struct history_file *file, const struct job_record *job, struct job
 {
   sqlite3_stmt *statement = history_file_prepare (
       file,
-      "WITH before AS (SELECT key FROM jobs WHERE label = ? AND user = ? AND scheduler = ? AND key < ?) SELECT count "
-      "(*),"
-      " ifnull ((SELECT time FROM job_ends WHERE job = (SELECT max (key) FROM before) ORDER BY id DESC LIMIT 1), 0)"
-      " FROM before",
+      "WITH before AS (SELECT key FROM jobs WHERE label = ? AND user = ? AND scheduler = ? AND key < ?)"
+      " SELECT count (*), ifnull ((SELECT time FROM job_ends WHERE job ="
+      " (SELECT max (key) FROM before) ORDER BY id DESC LIMIT 1), 0) FROM before",
       error);
   int code;
 
